@@ -1,0 +1,134 @@
+"""Shared plumbing of the benchmarks: environments, child processes, result files (standard library only)."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parent
+RESULTS = HERE / "results"
+RISKCAL_VERSION = "1.5.1"
+RISKCAL_ENV = TOP / ".venv-riskcal"
+
+# One thread on both sides, so that CPU seconds compare work and not the number of cores.
+THREADS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+}
+
+
+class SideFailed(RuntimeError):
+    """A child process ended with an error; the message carries the end of its stderr."""
+
+
+def executable(environment: Path, name: str = "python") -> Path:
+    """Path of a program inside a virtual environment."""
+    if os.name == "nt":
+        return environment / "Scripts" / f"{name}.exe"
+    return environment / "bin" / name
+
+
+def child_environment() -> dict[str, str]:
+    """Environment variables of the measured processes."""
+    variables = {**os.environ, **THREADS}
+    variables.pop("PYTHONPATH", None)
+    return variables
+
+
+def imports(python: Path | str, module: str) -> bool:
+    """Whether this interpreter can import the module."""
+    done = subprocess.run(
+        [str(python), "-c", f"import {module}"], env=child_environment(), capture_output=True, cwd=HERE, check=False
+    )
+    return done.returncode == 0
+
+
+def _make_environment(environment: Path, requirement: list[str]) -> None:
+    print(f"creating {environment.name} ...", file=sys.stderr, flush=True)
+    if not executable(environment).exists():
+        venv.EnvBuilder(with_pip=True).create(environment)
+        (environment / ".gitignore").write_text("*\n", encoding="utf-8")
+    subprocess.run(
+        [str(executable(environment)), "-m", "pip", "install", "--quiet", *requirement],
+        cwd=TOP,
+        stdout=sys.stderr,
+        check=True,
+    )
+
+
+def riskcal_python() -> Path:
+    """Interpreter that has the pinned riskcal; makes its environment when absent (builds the sdist: needs gcc)."""
+    python = executable(RISKCAL_ENV)
+    probe = f"import importlib.metadata as m, riskcal, sys; sys.exit(m.version('riskcal') != '{RISKCAL_VERSION}')"
+    if python.exists() and subprocess.run([str(python), "-c", probe], capture_output=True, check=False).returncode == 0:
+        return python
+    _make_environment(RISKCAL_ENV, [f"riskcal=={RISKCAL_VERSION}"])
+    return python
+
+
+def whosin_python() -> Path:
+    """Interpreter that has whosin: the one running this, else .venv, else a new .venv-whosin (editable install)."""
+    for candidate in (Path(sys.executable), executable(TOP / ".venv")):
+        if candidate.exists() and imports(candidate, "whosin"):
+            return candidate
+    environment = TOP / ".venv-whosin"
+    if not imports_in(environment, "whosin"):
+        _make_environment(environment, ["--editable", "."])
+    return executable(environment)
+
+
+def imports_in(environment: Path, module: str) -> bool:
+    """Whether the environment exists and can import the module."""
+    return executable(environment).exists() and imports(executable(environment), module)
+
+
+def run_side(python: Path, script: str, *arguments: str) -> dict:
+    """Run one task of one side in a fresh process and return the JSON object on its last output line."""
+    done = subprocess.run(
+        [str(python), str(HERE / script), *arguments],
+        env=child_environment(),
+        capture_output=True,
+        text=True,
+        cwd=HERE,
+        check=False,
+    )
+    if done.returncode != 0:
+        tail = "\n".join(done.stderr.strip().splitlines()[-15:])
+        raise SideFailed(f"{script} {' '.join(arguments)} ended with status {done.returncode}\n{tail}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def median(values: list[float]) -> float:
+    """Median, as a plain float."""
+    return float(statistics.median(values))
+
+
+def machine() -> dict[str, object]:
+    """What may be said of the machine: nothing that names it."""
+    return {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
+
+
+def write_results(name: str, content: dict) -> None:
+    """Write benchmarks/results/<name>.json."""
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
+    print(f"\nwritten: benchmarks/results/{name}.json")
+
+
+def print_table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a left-aligned first column and right-aligned others."""
+    widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
+    for line in [header, tuple("-" * width for width in widths), *rows]:
+        cells = [line[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True)]
+        print("  ".join(cells))

@@ -1,0 +1,79 @@
+"""whosin: can anyone tell who is in your data?
+
+Bounds (what a guarantee promises against any attacker), exact small worlds, and calibration from a tolerable risk to
+parameters. Everything is the attacker's ROC: see :class:`whosin.Roc`.
+
+Names are loaded on first use, so that ``import whosin`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from whosin import bounds, calibrate, errors, mechanisms, risks, worlds
+    from whosin.guarantees import (
+        DPSGD,
+        MIP,
+        PMP,
+        ApproxDP,
+        DifferentialIdentifiability,
+        GaussianDP,
+        Guarantee,
+        MembershipPrivacy,
+        PureDP,
+    )
+    from whosin.roc import Roc
+
+_HOMES = {
+    "ApproxDP": "whosin.guarantees",
+    "DPSGD": "whosin.guarantees",
+    "DifferentialIdentifiability": "whosin.guarantees",
+    "GaussianDP": "whosin.guarantees",
+    "Guarantee": "whosin.guarantees",
+    "MIP": "whosin.guarantees",
+    "MembershipPrivacy": "whosin.guarantees",
+    "PMP": "whosin.guarantees",
+    "PureDP": "whosin.guarantees",
+    "Roc": "whosin.roc",
+}
+_MODULES = ("bounds", "calibrate", "errors", "mechanisms", "risks", "worlds")
+
+__all__ = [
+    "DPSGD",
+    "MIP",
+    "PMP",
+    "ApproxDP",
+    "DifferentialIdentifiability",
+    "GaussianDP",
+    "Guarantee",
+    "MembershipPrivacy",
+    "PureDP",
+    "Roc",
+    "bounds",
+    "calibrate",
+    "errors",
+    "mechanisms",
+    "risks",
+    "worlds",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"whosin.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("whosin")
+    else:
+        raise AttributeError(f"module 'whosin' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

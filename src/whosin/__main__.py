@@ -1,0 +1,6 @@
+"""``python -m whosin``."""
+
+from whosin.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,350 @@
+"""The closed forms of the literature, side by side.
+
+Every row says which quantity it limits (accuracy, advantage = TPR - FPR, or PPV = posterior of an accused record) and
+what it needs; the tightest one within a quantity is marked. Nothing else in the library is computed from these forms:
+they are here to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from whosin.errors import check_number, check_prior, check_probability
+from whosin.guarantees import ApproxDP, GaussianDP
+
+__all__ = ["Bound", "BoundsTable", "table"]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One published bound at given parameters."""
+
+    name: str
+    source: str
+    quantity: str
+    """"accuracy", "advantage" or "ppv"."""
+    value: float | None
+    """The bound, capped at 1; None where it does not apply."""
+    formula: str
+    needs: str
+    """What it takes beyond (ε, δ)-DP; empty for none."""
+    general: bool
+    """Whether it holds for every mechanism with this guarantee (only such rows compete for tightest)."""
+    tightest: bool = False
+
+    def __str__(self) -> str:
+        number = "does not apply" if self.value is None else f"{self.value:.6f}"
+        return f"{self.quantity} ≤ {number}  {self.name}: {self.formula}"
+
+
+@dataclass(frozen=True)
+class BoundsTable:
+    """The bounds at one (ε, δ, prior), in the order of their quantity."""
+
+    epsilon: float
+    delta: float
+    prior: float
+    fpr: float
+    rows: tuple[Bound, ...]
+
+    def __iter__(self) -> Iterator[Bound]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def tightest(self, quantity: str) -> Bound:
+        """Return the tightest general bound on a quantity."""
+        return next(row for row in self.rows if row.quantity == quantity and row.tightest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the table for JSON."""
+        head = {
+            "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
+            "delta": self.delta,
+            "prior": self.prior,
+        }
+        return {**head, "fpr": self.fpr, "bounds": [asdict(row) for row in self.rows]}
+
+    def __str__(self) -> str:
+        lines = [
+            f"Bounds at ε = {self.epsilon:g}, δ = {self.delta:g}, prior {self.prior:g} (* tightest of its quantity)"
+        ]
+        for row in self.rows:
+            number = "   -    " if row.value is None else f"{row.value:8.6f}"
+            lines.append(f"{'*' if row.tightest else ' '} {row.quantity:9s} {number}  {row.name:32s} {row.formula}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td>{escape(cell)}</td>"
+                for cell in (
+                    row.quantity,
+                    "–" if row.value is None else f"{row.value:.6f}{' *' if row.tightest else ''}",
+                    row.name,
+                    row.formula,
+                    row.needs,
+                )
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        head = "".join(f"<th>{h}</th>" for h in ("quantity", "at most", "bound", "formula", "needs"))
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0.01) -> BoundsTable:
+    """Return the literature's bounds for (ε, δ)-DP side by side.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee.
+    prior : float
+        Probability that the record is in.
+    fpr : float
+        False positive rate of the one bound that fixes it (Jayaraman et al.).
+
+    Returns
+    -------
+    BoundsTable
+        Iterable over :class:`Bound` rows; values are capped at 1.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0)
+    delta, prior = check_probability("delta", delta), check_prior(prior)
+    fpr = check_number("fpr", fpr, low=0.0, high=1.0, open_low=True)
+    rows = [
+        *_advantage_rows(epsilon, delta),
+        *_accuracy_rows(epsilon, delta, prior),
+        *_ppv_rows(epsilon, delta, prior, fpr),
+    ]
+    return BoundsTable(epsilon, delta, prior, fpr, _mark(rows))
+
+
+def yeom(epsilon: float) -> float:
+    """Return Yeom et al.'s (2018) bound on the advantage of ε-DP, e^ε - 1, capped at 1."""
+    return min(1.0, math.expm1(min(epsilon, 1.0)))
+
+
+def erlingsson(epsilon: float, delta: float = 0.0) -> float:
+    """Return Erlingsson et al.'s (2019) bound on the advantage, 1 - e^{-ε}(1 - δ)."""
+    return 1.0 - math.exp(-epsilon) * (1.0 - delta)
+
+
+def humphries(epsilon: float, delta: float = 0.0) -> float:
+    """Return Humphries et al.'s (2020) bound on the advantage, (e^ε - 1 + 2δ)/(e^ε + 1): tight."""
+    return ApproxDP(epsilon, delta).advantage()
+
+
+def sablayrolles(epsilon: float, prior: float = 0.5) -> float:
+    """Return Sablayrolles et al.'s (2019) bound on the posterior of ε-DP, prior + ε/4, capped at 1."""
+    return min(1.0, prior + epsilon / 4.0)
+
+
+def thudi(epsilon: float, prior: float = 0.5) -> float:
+    """Return Thudi et al.'s (2022) bound on the posterior of ε-DP, 1/(1 + e^{-ε}(1-prior)/prior): tight."""
+    return ApproxDP(epsilon, 0.0).posterior(prior)[1]
+
+
+def mace_pointwise(epsilon: float, prior: float = 0.5) -> float:
+    """Return Xu et al.'s (2022, theorem 1) bound on |2·posterior - 1| of ε-DP, max |tanh((±ε + logit prior)/2)|."""
+    logit = math.log(prior / (1.0 - prior))
+    return max(abs(math.tanh((epsilon + logit) / 2.0)), abs(math.tanh((logit - epsilon) / 2.0)))
+
+
+def mace_average(epsilon: float, prior: float = 0.5) -> float:
+    """Return the limit that the average obeys instead: 2·accuracy - 1 ≤ max(|2·prior - 1|, tanh(ε/2))."""
+    return max(abs(2.0 * prior - 1.0), math.tanh(epsilon / 2.0))
+
+
+def mahloujifar(mu: float) -> float:
+    """Return the exact advantage against the Gaussian mechanism, 2Φ(μ/2) - 1 (Mahloujifar et al. 2022)."""
+    return GaussianDP(mu).advantage()
+
+
+def _pure(delta: float, value: float) -> float | None:
+    return value if delta == 0.0 else None
+
+
+_PURE, _HALF = "δ = 0", "prior 1/2"
+
+
+def _advantage_rows(epsilon: float, delta: float) -> list[Bound]:
+    mu = _gaussian_mu(epsilon, delta)
+    return [
+        Bound("Yeom et al. 2018", "CSF 2018", "advantage", _pure(delta, yeom(epsilon)), "e^ε - 1", _PURE, True),
+        Bound(
+            "Erlingsson et al. 2019",
+            "arXiv:1908.03566",
+            "advantage",
+            erlingsson(epsilon, delta),
+            "1 - e^{-ε}(1-δ)",
+            "",
+            True,
+        ),
+        Bound(
+            "Humphries et al. 2020", "CSF 2023", "advantage", humphries(epsilon, delta), "(e^ε-1+2δ)/(e^ε+1)", "", True
+        ),
+        Bound(
+            "Mahloujifar et al. 2022",
+            "arXiv:2204.06106",
+            "advantage",
+            None if mu is None else mahloujifar(mu),
+            "2Φ(μ/2) - 1",
+            "the Gaussian mechanism with exactly this (ε, δ), δ > 0",
+            False,
+        ),
+        Bound(
+            "Xu et al. 2022 (MACE), printed",
+            "theorem 1(4)",
+            "advantage",
+            _pure(delta, mace_pointwise(epsilon)),
+            "tanh(ε/2)",
+            "δ = 0; the training set drawn at random inside the experiment",
+            True,
+        ),
+    ]
+
+
+def _accuracy_rows(epsilon: float, delta: float, prior: float) -> list[Bound]:
+    half = prior == 0.5
+    exact = ApproxDP(epsilon, delta, "replace").accuracy(prior)
+    return [
+        Bound(
+            "Yeom et al. 2018",
+            "CSF 2018",
+            "accuracy",
+            _pure(delta, 0.5 + yeom(epsilon) / 2) if half else None,
+            "e^ε/2",
+            f"{_PURE}, {_HALF}",
+            True,
+        ),
+        Bound(
+            "Erlingsson et al. 2019",
+            "arXiv:1908.03566",
+            "accuracy",
+            0.5 + erlingsson(epsilon, delta) / 2 if half else None,
+            "1 - e^{-ε}(1-δ)/2",
+            _HALF,
+            True,
+        ),
+        Bound(
+            "Sablayrolles et al. 2019",
+            "ICML 2019",
+            "accuracy",
+            _pure(delta, sablayrolles(epsilon)) if half else None,
+            "1/2 + ε/4",
+            f"{_PURE}, {_HALF}",
+            True,
+        ),
+        Bound(
+            "Thudi et al. 2022",
+            "theorem 1",
+            "accuracy",
+            _pure(delta, thudi(epsilon)) if half else None,
+            "1/(1+e^{-ε})",
+            f"{_PURE}, {_HALF}, independent records",
+            True,
+        ),
+        Bound(
+            "Izzo et al. 2022",
+            "theorem 4",
+            "accuracy",
+            ApproxDP(epsilon, delta, "replace").accuracy(0.5) if half else None,
+            "δ + (1-δ)/(1+e^{-ε})",
+            f"{_HALF}, a uniform half, replace-one DP",
+            True,
+        ),
+        Bound(
+            "Xu et al. 2022 (MACE), corrected",
+            "theorem 1(4)",
+            "accuracy",
+            _pure(delta, 0.5 + mace_average(epsilon, prior) / 2),
+            "max(p, 1-p, 1/(1+e^{-ε}))",
+            "δ = 0; the training set drawn at random inside the experiment",
+            True,
+        ),
+        Bound(
+            "exact ceiling",
+            "from the curve",
+            "accuracy",
+            exact,
+            "max((1-p)+pδ, p+(1-p)δ, δ+(1-δ)/(1+e^{-ε}))",
+            "",
+            True,
+        ),
+    ]
+
+
+def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Bound]:
+    found = prior * float(ApproxDP(epsilon, delta).tpr_at(fpr))
+    at_fpr = found / (found + (1.0 - prior) * fpr)
+    return [
+        Bound(
+            "Sablayrolles et al. 2019",
+            "ICML 2019",
+            "ppv",
+            _pure(delta, sablayrolles(epsilon, prior)),
+            "p + ε/4",
+            _PURE,
+            True,
+        ),
+        Bound(
+            "Thudi et al. 2022",
+            "theorem 1",
+            "ppv",
+            _pure(delta, thudi(epsilon, prior)),
+            "1/(1+e^{-ε}(1-p)/p)",
+            "δ = 0, independent records, add/remove DP",
+            True,
+        ),
+        Bound(
+            "Jayaraman et al. 2020",
+            "PoPETs 2021",
+            "ppv",
+            at_fpr,
+            f"p·TPR/(p·TPR + (1-p)·FPR) at FPR = {fpr:g}",
+            f"an attacker with FPR = {fpr:g}",
+            False,
+        ),
+        Bound(
+            "exact ceiling",
+            "from the curve",
+            "ppv",
+            ApproxDP(epsilon, delta).posterior(prior)[1],
+            "1/(1+e^{-ε}(1-p)/p), or 1 for δ > 0",
+            "independent records, add/remove DP",
+            True,
+        ),
+    ]
+
+
+def _gaussian_mu(epsilon: float, delta: float) -> float | None:
+    """μ of the Gaussian mechanism that is exactly (ε, δ)-DP (Balle and Wang 2018), or None where there is none."""
+    if not 0.0 < delta < 1.0 or math.isinf(epsilon):
+        return None
+    from scipy.optimize import brentq
+
+    def excess(log_mu: float) -> float:
+        return GaussianDP(math.exp(log_mu)).roc().divergence(math.exp(min(epsilon, 700.0))) - delta
+
+    return math.exp(float(brentq(excess, -40.0, 8.0, xtol=1e-14)))
+
+
+def _mark(rows: list[Bound]) -> tuple[Bound, ...]:
+    """Mark the smallest value of each quantity among the general bounds, ties included."""
+    best: dict[str, float] = {}
+    for row in rows:
+        if row.general and row.value is not None:
+            best[row.quantity] = min(row.value, best.get(row.quantity, math.inf))
+    return tuple(
+        replace(row, tightest=row.general and row.value is not None and row.value <= best[row.quantity] * (1 + 1e-12))
+        for row in rows
+    )

@@ -1,0 +1,228 @@
+"""Calibration: from a tolerable risk to the parameters that keep it.
+
+Every function takes exactly one target and returns a guarantee whose own risk, evaluated, is at or below that target:
+the search ends on the safe side. The parameter is the largest (or for noise the smallest) that does, up to the stated
+tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whosin import risks
+from whosin.compute.roots import largest_holding, smallest_below
+from whosin.errors import (
+    CalibrationError,
+    InputTypeError,
+    check_number,
+    check_prior,
+    check_probability,
+    check_whole,
+)
+from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP
+from whosin.guarantees.sgd import grid_step, sampled_gaussian_roc
+
+if TYPE_CHECKING:
+    from whosin.roc import Roc
+
+__all__ = ["dpsgd", "epsilon", "mip", "sampling_rate"]
+
+_NOISE_TOLERANCE = 1e-4
+
+
+def epsilon(
+    *,
+    accuracy: float | None = None,
+    advantage: float | None = None,
+    posterior: float | None = None,
+    tpr_at: tuple[float, float] | None = None,
+    prior: float = 0.5,
+    delta: float = 0.0,
+) -> PureDP | ApproxDP:
+    """Return the weakest DP guarantee, the largest ε, that keeps the target risk.
+
+    Parameters
+    ----------
+    accuracy, advantage, posterior : float, optional
+        The largest tolerable accuracy at ``prior``, TPR - FPR, or belief in membership after any output.
+    tpr_at : (tpr, fpr), optional
+        The largest tolerable TPR and the FPR at which it counts.
+    prior : float
+        Probability that the record is in.
+    delta : float
+        δ of the guarantee; PureDP is returned for 0, ApproxDP otherwise.
+
+    Raises
+    ------
+    TypeError
+        Unless exactly one target is given.
+    CalibrationError
+        Where even ε = 0 exceeds the target, or δ > 0 leaves the posterior without a limit.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.calibrate.epsilon(accuracy=0.6)
+    PureDP(epsilon=0.40546510810816427, adjacency='add_remove')
+    """
+    target = _one_target(accuracy=accuracy, advantage=advantage, posterior=posterior, tpr_at=tpr_at)
+    prior, delta = check_prior(prior), check_probability("delta", delta)
+    if target.name == "posterior" and delta > 0.0:
+        raise CalibrationError(
+            f"posterior={target.limit:g} cannot be reached with delta={delta:g}: with δ > 0 no limit below 1 on the "
+            "belief after the output follows; use delta=0, or another target"
+        )
+
+    def make(value: float) -> PureDP | ApproxDP:
+        return PureDP(value) if delta == 0.0 else ApproxDP(value, delta)
+
+    def holds(value: float) -> bool:
+        return target.of(make(value), prior) <= target.limit
+
+    _check_reachable(target, target.of(make(0.0), prior), f"ε = 0 with delta={delta:g} at prior {prior:g}")
+    if holds(math.inf):
+        return make(math.inf)
+    return make(largest_holding(holds, 0.0, 800.0, tolerance=0.0))
+
+
+def mip(
+    *,
+    accuracy: float | None = None,
+    advantage: float | None = None,
+    tpr_at: tuple[float, float] | None = None,
+    train_fraction: float = 0.5,
+) -> MIP:
+    """Return the weakest η-MIP guarantee, the largest η, that keeps the target risk.
+
+    The accuracy is the one at the prior of the definition, ``train_fraction``.
+    """
+    target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
+    q = check_prior(train_fraction, "train_fraction")
+
+    def holds(eta: float) -> bool:
+        return target.of(MIP(eta, q), q) <= target.limit
+
+    _check_reachable(target, target.of(MIP(0.0, q), q), f"η = 0 at train fraction {q:g}")
+    return MIP(largest_holding(holds, 0.0, min(q, 1.0 - q), tolerance=0.0), q)
+
+
+def sampling_rate(epsilon: float, *, posterior: float) -> float:
+    """Return the largest share of records to keep so that ε-DP training bounds the belief in membership.
+
+    Thudi et al. 2022, section 4.2: keep each record with probability T, then train with ε-DP (add/remove); the belief
+    that a record was used stays below 1/(1 + e^{-ε}(1-T)/T), whatever the law of the data before. Rounded down.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0)
+    limit = check_number("posterior", posterior, low=0.0, high=1.0, open_low=True)
+    if limit == 1.0:
+        return 1.0
+    rate = limit * math.exp(-epsilon) / (limit * math.exp(-epsilon) + 1.0 - limit)
+    while rate > 0.0 and PureDP(epsilon).posterior(rate)[1] > limit:
+        rate = math.nextafter(rate, 0.0)
+    if rate <= 0.0:
+        raise CalibrationError(f"posterior={limit:g} cannot be reached with epsilon={epsilon:g} by keeping any record")
+    return rate
+
+
+def dpsgd(
+    sample_rate: float,
+    steps: int,
+    *,
+    accuracy: float | None = None,
+    advantage: float | None = None,
+    tpr_at: tuple[float, float] | None = None,
+    prior: float = 0.5,
+) -> DPSGD:
+    """Return the DP-SGD run with the smallest noise multiplier that keeps the target risk.
+
+    The noise multiplier is at most 0.01 % above the smallest one that the pessimistic curve allows, and the returned
+    run was evaluated at its full resolution. A Gaussian approximation gives the start, coarse curves the slope,
+    so that a handful of full curves is enough.
+    """
+    target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
+    rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0)
+    count, prior = check_whole("steps", steps), check_prior(prior)
+    blind = target.blind(prior)
+    if target.of(DPSGD(0.0, rate, count), prior) <= target.limit:
+        return DPSGD(0.0, rate, count)
+    if target.limit <= blind:
+        raise CalibrationError(
+            f"{target} cannot be reached by any finite noise: guessing blindly already reaches "
+            f"{blind:.6g} at prior {prior:g}"
+        )
+
+    def excess(noise: float, coarseness: float) -> float:
+        spacing = coarseness * grid_step(noise, rate, count)
+        return max(0.0, target.on(sampled_gaussian_roc(noise, rate, count, spacing), prior) - blind)
+
+    wanted = target.limit - blind
+    start = _gaussian_guess(target, rate, count, prior)
+    coarse = smallest_below(lambda noise: excess(noise, 8.0), wanted, start, tolerance=1e-2, slope=-2.0)
+    rise = math.log(excess(1.01 * coarse, 8.0) or 1e-300) - math.log(excess(coarse, 8.0) or 1e-300)
+    slope = rise / math.log(1.01)
+    noise = smallest_below(lambda noise: excess(noise, 1.0), wanted, coarse, tolerance=_NOISE_TOLERANCE, slope=slope)
+    while target.of(DPSGD(noise, rate, count), prior) > target.limit:
+        noise *= 1.0 + 0.1 * _NOISE_TOLERANCE
+    return DPSGD(noise, rate, count)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """A risk and the largest tolerable value of it."""
+
+    name: str
+    limit: float
+    risk: risks.Risk
+    fpr: float = 0.0
+
+    def of(self, guarantee: Guarantee, prior: float) -> float:
+        if self.name == "posterior":
+            return guarantee.posterior(prior)[1]
+        if self.name == "accuracy":
+            return guarantee.accuracy(prior)
+        if self.name == "advantage":
+            return guarantee.advantage()
+        return float(guarantee.tpr_at(self.fpr))
+
+    def on(self, roc: Roc, prior: float) -> float:
+        return float(self.risk(roc, prior))
+
+    def blind(self, prior: float) -> float:
+        return self.on(PureDP(0.0).roc(), prior)
+
+    def __str__(self) -> str:
+        return f"tpr_at=({self.limit:g}, {self.fpr:g})" if self.name == "tpr_at" else f"{self.name}={self.limit:g}"
+
+
+_RISKS: dict[str, risks.Risk] = {"accuracy": risks.accuracy, "advantage": risks.advantage, "posterior": risks.ppv}
+
+
+def _one_target(**targets: Any) -> _Target:
+    given = {name: value for name, value in targets.items() if value is not None}
+    if len(given) != 1:
+        got = ", ".join(given) or "none"
+        raise TypeError(f"exactly one target is needed of {', '.join(targets)}; got {got}")
+    name, value = given.popitem()
+    if name != "tpr_at":
+        return _Target(name, check_probability(name, value), _RISKS[name])
+    try:
+        tpr, fpr = value
+    except (TypeError, ValueError):
+        raise InputTypeError(f"tpr_at takes a pair (tpr, fpr), got {value!r}") from None
+    tpr, fpr = check_probability("tpr_at[0]", tpr), check_probability("tpr_at[1]", fpr)
+    return _Target(name, tpr, risks.tpr_at_fpr(fpr), fpr)
+
+
+def _check_reachable(target: _Target, least: float, at: str) -> None:
+    if least > target.limit:
+        raise CalibrationError(f"{target} cannot be reached: the risk is {least:.6g} even at {at}")
+
+
+def _gaussian_guess(target: _Target, rate: float, steps: int, prior: float) -> float:
+    """Noise by the central limit theorem of DP-SGD (Dong et al. 2019): μ ≈ q·√(T(e^{1/σ²} - 1))."""
+    holds: Callable[[float], bool] = lambda mu: target.on(GaussianDP(mu).roc(), prior) <= target.limit  # noqa: E731
+    mu = max(1e-9, largest_holding(holds, 0.0, 100.0, tolerance=1e-6))
+    return 1.0 / math.sqrt(math.log1p((mu / rate) ** 2 / steps))

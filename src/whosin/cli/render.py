@@ -1,0 +1,113 @@
+"""What the commands print: a paragraph first, then a table, or one JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from whosin.errors import ImplicationError
+
+if TYPE_CHECKING:
+    from whosin.bounds import BoundsTable
+    from whosin.guarantees import Guarantee
+
+__all__ = ["bounds_text", "emit_json", "facts", "guarantee_text", "progress"]
+
+_FPRS = (0.0001, 0.001, 0.01, 0.1)
+
+
+def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
+    """Return what a guarantee means, for JSON."""
+    described = guarantee.to_dict()
+    assumes, _ = described.pop("assumes"), described.pop("guarantee")
+    return {
+        "guarantee": str(guarantee),
+        "kind": type(guarantee).__name__,
+        "parameters": described,
+        "prior": prior,
+        "accuracy": guarantee.accuracy(prior),
+        "advantage": guarantee.advantage(),
+        "posterior": list(_posterior(guarantee, prior)),
+        "tpr_at": {f"{fpr:g}": float(guarantee.tpr_at(fpr)) for fpr in _FPRS},
+        "assumes": assumes,
+        "explanation": guarantee.explain(prior),
+    }
+
+
+def _posterior(guarantee: Guarantee, prior: float) -> tuple[float, float]:
+    try:
+        return guarantee.posterior(prior)
+    except ImplicationError:
+        return guarantee.posterior(prior, world="fixed_size")  # type: ignore[call-arg]
+
+
+def emit_json(payload: dict[str, Any]) -> None:
+    """Print one JSON object on standard output."""
+    print(json.dumps(payload, ensure_ascii=False, allow_nan=False))
+
+
+def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = None) -> None:
+    """Print the paragraph, the numbers and the assumptions of a guarantee."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+
+    known = facts(guarantee, prior)
+    console = Console(highlight=False)
+    console.print(f"[bold]{headline or known['guarantee']}[/bold]")
+    console.print()
+    console.print(known["explanation"])
+    console.print()
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"At most, against any attacker (prior {prior:g})")
+    table.add_column("", justify="right")
+    low, high = known["posterior"]
+    table.add_row("accuracy", _number(known["accuracy"]))
+    table.add_row("advantage (TPR - FPR)", _number(known["advantage"]))
+    table.add_row("belief in membership after the output", f"{_number(low, math.floor)} to {_number(high)}")
+    for fpr, tpr in known["tpr_at"].items():
+        table.add_row(f"members found at false positive rate {fpr}", _number(tpr))
+    console.print(table)
+    console.print()
+    console.print("This assumes:")
+    for line in known["assumes"]:
+        console.print(Padding(f"- {line}", (0, 0, 0, 2)))
+
+
+def bounds_text(table: BoundsTable) -> None:
+    """Print the literature's bounds side by side."""
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False, title_justify="left")
+    for heading in ("quantity", "at most", "bound", "formula", "needs"):
+        shown.add_column(heading, justify="right" if heading == "at most" else "left")
+    for row in table:
+        number = "-" if row.value is None else _number(row.value)
+        shown.add_row(
+            row.quantity, f"[bold]{number}*[/bold]" if row.tightest else f"{number} ", row.name, row.formula, row.needs
+        )
+    console = Console(highlight=False)
+    console.print(f"[bold]Bounds at ε = {table.epsilon:g}, δ = {table.delta:g}, prior {table.prior:g}[/bold]")
+    console.print("PPV is the chance that an accused record is a member. * marks the tightest of its quantity.")
+    console.print()
+    console.print(shown)
+
+
+def progress(message: str) -> Any:
+    """Return a context that shows a spinner on a terminal and nothing elsewhere."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(message)
+
+
+def _number(value: float, side: Callable[[float], int] = math.ceil) -> str:
+    """Six significant digits, rounded up (or down, for lower limits) so that a printed limit is a limit."""
+    if value == 0.0 or math.isinf(value):
+        return f"{value:g}"
+    digits = 5 - math.floor(math.log10(abs(value)))
+    scale = 10.0**digits
+    slack = 1 - 1e-12 if side is math.ceil else 1 + 1e-12
+    return f"{side(value * scale * slack) / scale:.6g}"

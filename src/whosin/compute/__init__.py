@@ -1,0 +1,1 @@
+"""The heavy lifting that other rooms call."""

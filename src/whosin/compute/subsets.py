@@ -1,0 +1,45 @@
+"""Subsets of a small universe as bit masks, and their membership matrix."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError
+
+__all__ = ["MAX_SUBSETS", "all_masks", "masks_of_size", "membership"]
+
+MAX_SUBSETS = 2**21
+"""How many subsets are enumerated at the most: all subsets of 21 records, or the halves of 23."""
+
+Masks = NDArray[np.int64]
+
+
+def all_masks(n: int) -> Masks:
+    """Return every subset of n records; bit i is record i. O(2^n)."""
+    _check_count(2**n, n)
+    return np.arange(2**n, dtype=np.int64)
+
+
+def masks_of_size(n: int, k: int) -> Masks:
+    """Return every subset of k of n records. O(C(n, k)·k)."""
+    _check_count(math.comb(n, k), n)
+    masks = np.zeros(1, dtype=np.int64)
+    highest = np.full(1, -1)
+    for _ in range(k):
+        grown = [(masks[highest < bit] | (1 << bit), bit) for bit in range(n)]
+        masks = np.concatenate([part for part, _ in grown])
+        highest = np.concatenate([np.full(len(part), bit) for part, bit in grown])
+    return np.sort(masks)
+
+
+def membership(masks: Masks, n: int) -> NDArray[np.bool_]:
+    """Return the matrix (subsets, records) that says who is in."""
+    return ((masks[:, None] >> np.arange(n)) & 1).astype(bool)
+
+
+def _check_count(count: int, n: int) -> None:
+    if count > MAX_SUBSETS:
+        raise InputError(f"universe takes at most {MAX_SUBSETS} subsets to enumerate, got {count} with {n} records")

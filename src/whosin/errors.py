@@ -1,0 +1,133 @@
+"""Exceptions, warnings, and the checks that raise them.
+
+::
+
+    WhosinError
+    ├── InputError         (also ValueError)   an argument has a value that makes no sense
+    ├── InputTypeError     (also TypeError)    an argument is of the wrong kind
+    ├── ImplicationError   (also ValueError)   no theorem leads from this guarantee to that one
+    ├── CalibrationError   (also ValueError)   the target cannot be reached
+    └── MissingExtraError  (also ImportError)  an optional dependency is not installed
+
+    WhosinWarning (UserWarning)
+    └── AssumptionWarning                      the answer holds only under an assumption that was not checked
+
+Every message names the argument, what it got and what it takes.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "AssumptionWarning",
+    "CalibrationError",
+    "ImplicationError",
+    "InputError",
+    "InputTypeError",
+    "MissingExtraError",
+    "WhosinError",
+    "WhosinWarning",
+]
+
+
+class WhosinError(Exception):
+    """Base class of every error that whosin raises on purpose."""
+
+
+class InputError(WhosinError, ValueError):
+    """An argument has a value that makes no sense."""
+
+
+class InputTypeError(WhosinError, TypeError):
+    """An argument is of the wrong kind."""
+
+
+class ImplicationError(WhosinError, ValueError):
+    """No theorem leads from this guarantee to the one asked for."""
+
+
+class CalibrationError(WhosinError, ValueError):
+    """The target risk cannot be reached by any value of the parameter."""
+
+
+class MissingExtraError(WhosinError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class WhosinWarning(UserWarning):
+    """Base class of every warning that whosin issues."""
+
+
+class AssumptionWarning(WhosinWarning):
+    """The answer holds only under an assumption that was not checked."""
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return ``value`` as a float inside the stated interval, or raise an error that names the argument."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise InputTypeError(f"{name} takes a number, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    too_low = number <= low if open_low else number < low
+    too_high = number >= high if open_high else number > high
+    if math.isnan(number) or too_low or too_high:
+        left, right = "(" if open_low else "[", ")" if open_high else "]"
+        raise InputError(f"{name} takes a number in {left}{low:g}, {high:g}{right}, got {value!r}")
+    return number
+
+
+def check_probability(name: str, value: Any) -> float:
+    """Return ``value`` as a probability in [0, 1]."""
+    return check_number(name, value, low=0.0, high=1.0)
+
+
+def check_prior(value: Any, name: str = "prior") -> float:
+    """Return a prior probability of membership, strictly between 0 and 1.
+
+    At 0 or 1 there is nothing left to infer, and odds are not defined.
+    """
+    return check_number(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
+def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None) -> int:
+    """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise InputTypeError(f"{name} takes a whole number, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    limit = "" if high is None else f" and at most {high}"
+    if not number.is_integer() or number < low or (high is not None and number > high):
+        raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {value!r}")
+    return int(number)
+
+
+def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    """Return a scalar or array of rates in [0, 1] as a float array of the same shape."""
+    try:
+        rates = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {value!r}") from None
+    if not np.all((rates >= 0.0) & (rates <= 1.0)):
+        worst = rates.ravel()[~((rates >= 0.0) & (rates <= 1.0)).ravel()][0]
+        raise InputError(f"{name} takes rates in [0, 1], got {worst!r}")
+    return rates
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of the named choices."""
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise InputError(f"{name} takes one of {listed}, got {value!r}")
+    return str(value)

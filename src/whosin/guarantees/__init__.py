@@ -1,0 +1,21 @@
+"""Guarantees: promises about any attacker, as frozen dataclasses, one file a family."""
+
+from whosin.guarantees.base import Guarantee
+from whosin.guarantees.dp import ApproxDP, GaussianDP, PureDP
+from whosin.guarantees.identifiability import DifferentialIdentifiability
+from whosin.guarantees.membership import MembershipPrivacy
+from whosin.guarantees.mip import MIP
+from whosin.guarantees.practical import PMP
+from whosin.guarantees.sgd import DPSGD
+
+__all__ = [
+    "DPSGD",
+    "MIP",
+    "PMP",
+    "ApproxDP",
+    "DifferentialIdentifiability",
+    "GaussianDP",
+    "Guarantee",
+    "MembershipPrivacy",
+    "PureDP",
+]

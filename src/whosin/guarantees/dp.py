@@ -1,0 +1,237 @@
+"""Differential privacy against membership inference: pure, approximate and Gaussian.
+
+The attacker here is the strongest one: it knows every record but one. Its ROC is limited by
+the trade-off region of Kairouz, Oh and Viswanath (2015), TPR ≤ min(e^ε·FPR + δ, 1 - e^{-ε}(1 - δ - FPR)), or for
+μ-GDP by that of two unit normals μ apart (Dong, Roth and Su 2019), TPR ≤ Φ(Φ⁻¹(FPR) + μ).
+
+``adjacency`` says what was compared: "add_remove" sets D∪{x} against D, "replace" sets D∪{x} against D∪{x'}. The
+curve is the same; what follows from it is not (see :mod:`whosin.guarantees.implications`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin import risks
+from whosin.errors import ImplicationError, InputError, check_choice, check_number, check_prior, check_probability
+from whosin.guarantees.base import Guarantee
+from whosin.roc import Roc
+
+__all__ = ["ADJACENCIES", "ApproxDP", "DifferentialPrivacy", "GaussianDP", "PureDP"]
+
+Adjacency = Literal["add_remove", "replace"]
+ADJACENCIES = ("add_remove", "replace")
+WORLDS = ("independent", "fixed_size")
+
+_COMPARES = {
+    "add_remove": "adjacent data sets: with the record against without it (add/remove one)",
+    "replace": "adjacent data sets: the record against another one in its place (replace one, same size)",
+}
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacy(Guarantee):
+    """What the DP guarantees share: an adjacency, and a posterior that depends on the world."""
+
+    @property
+    def _adjacency(self) -> str:
+        return str(getattr(self, "adjacency", "add_remove"))
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """The assumptions under which the numbers hold, in words."""
+        return (
+            _COMPARES[self._adjacency],
+            "the attacker knows every other record and the mechanism; the mechanism's randomness is not known",
+            "one record is one person, and the guarantee covers everything that was released",
+        )
+
+    @property
+    def _attacker(self) -> str:
+        return "Even an attacker who knows everybody else in the data"
+
+    def posterior(self, prior: float, world: str = "independent") -> tuple[float, float]:
+        """Return the range of P(record in D | any output).
+
+        Parameters
+        ----------
+        prior : float
+            Probability that the record is in, before the output is seen.
+        world : {"independent", "fixed_size"}
+            "independent": records are in or out independently of one another (Thudi et al. 2022, theorem 1). It
+            takes add/remove DP; from replace-one DP nothing follows, for A(D) = |D| is 0-DP and tells all.
+            "fixed_size": data sets of one known size (Izzo et al. 2022, proposition 6; Li et al. 2013, theorem
+            4.8). It takes replace-one DP; from add/remove two steps are paid.
+        """
+        prior = check_prior(prior)
+        if check_choice("world", world, WORLDS) == "independent":
+            if self._adjacency == "replace":
+                raise ImplicationError(
+                    "replace-one DP bounds no posterior under independent inclusion: A(D) = |D| is 0-DP under replace "
+                    "and reveals the membership of the only uncertain record. Use adjacency='add_remove', or ask for "
+                    "posterior(prior, world='fixed_size')"
+                )
+            low, high = self.log_likelihood_ratios()
+        else:
+            low, high = self._replace_log_ratios()
+        return risks.posterior_at(prior, low), risks.posterior_at(prior, high)
+
+    def _replace_log_ratios(self) -> tuple[float, float]:
+        """Extreme log likelihood ratios between data sets that differ by one replacement."""
+        low, high = self.log_likelihood_ratios()
+        return (low, high) if self._adjacency == "replace" else (low - high, high - low)
+
+    def _posterior_to_explain(self, prior: float) -> tuple[float, float]:
+        return self.posterior(prior, world="independent" if self._adjacency == "add_remove" else "fixed_size")
+
+    def replace_roc(self) -> Roc:
+        """Return the limit on the ROC between data sets that differ by one replacement.
+
+        From add/remove it takes two steps, D∪{x} to D to D∪{x'}: the member curve after its mirror image
+        (for a symmetric curve R this is R∘R).
+        """
+        roc = self.roc()
+        return roc if self._adjacency == "replace" else roc.compose(roc.reversed())
+
+
+@dataclass(frozen=True)
+class ApproxDP(DifferentialPrivacy):
+    """(ε, δ)-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) + δ for adjacent D, D' and every S."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency = "add_remove"
+
+    def __post_init__(self) -> None:
+        self._set(
+            epsilon=check_number("epsilon", self.epsilon, low=0.0),
+            delta=check_probability("delta", self.delta),
+            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
+        )
+
+    def _build_roc(self) -> Roc:
+        return close_pair_roc(self.epsilon, self.delta)
+
+    def advantage(self) -> float:
+        """Return the largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1) (Humphries et al. 2020), tight."""
+        return close_pair_advantage(self.epsilon, self.delta)
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return (-ε, ε) for δ = 0; for δ > 0 no output's likelihood ratio is bounded."""
+        return (-self.epsilon, self.epsilon) if self.delta == 0.0 else (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class PureDP(DifferentialPrivacy):
+    """ε-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) for adjacent D, D' and every S."""
+
+    epsilon: float
+    adjacency: Adjacency = "add_remove"
+
+    def __post_init__(self) -> None:
+        self._set(
+            epsilon=check_number("epsilon", self.epsilon, low=0.0),
+            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
+        )
+
+    @property
+    def delta(self) -> float:
+        """Zero: pure DP is (ε, 0)-DP."""
+        return 0.0
+
+    def _build_roc(self) -> Roc:
+        return close_pair_roc(self.epsilon, 0.0)
+
+    def advantage(self) -> float:
+        """Return the largest TPR - FPR: tanh(ε/2), tight."""
+        return close_pair_advantage(self.epsilon, 0.0)
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return (-ε, ε)."""
+        return -self.epsilon, self.epsilon
+
+
+@dataclass(frozen=True)
+class GaussianDP(DifferentialPrivacy):
+    """μ-Gaussian differential privacy: no easier to attack than telling N(μ, 1) from N(0, 1)."""
+
+    mu: float
+    adjacency: Adjacency = "add_remove"
+
+    def __post_init__(self) -> None:
+        self._set(
+            mu=check_number("mu", self.mu, low=0.0),
+            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
+        )
+
+    def _build_roc(self) -> Roc:
+        return shifted_normal_roc(self.mu)
+
+    def advantage(self) -> float:
+        """Return the largest TPR - FPR: 2Φ(μ/2) - 1 (Mahloujifar et al. 2022), tight."""
+        return math.erf(self.mu / math.sqrt(8.0))
+
+    def replace_roc(self) -> Roc:
+        """Return the limit between data sets that differ by one replacement: from add/remove, 2μ."""
+        return self.roc() if self.adjacency == "replace" else shifted_normal_roc(2.0 * self.mu)
+
+
+def close_pair_roc(epsilon: float, delta: float) -> Roc:
+    """Return the curve of all pairs that are (ε, δ)-close in both directions (Kairouz et al. 2015)."""
+    if math.isinf(epsilon) or delta >= 1.0:
+        return Roc([0.0], [1.0])
+    shrink = math.exp(-epsilon)
+    corner_fpr = (1.0 - delta) * shrink / (1.0 + shrink)
+    corner_tpr = delta + (1.0 - delta) / (1.0 + shrink)
+    return Roc([0.0, corner_fpr, 1.0 - delta], [delta, corner_tpr, 1.0])
+
+
+def close_pair_advantage(epsilon: float, delta: float) -> float:
+    """Return (e^ε - 1 + 2δ)/(e^ε + 1) without cancellation or overflow."""
+    shrink = math.exp(-epsilon)
+    return min(1.0, math.tanh(epsilon / 2.0) + 2.0 * delta * shrink / (1.0 + shrink))
+
+
+def shifted_normal_roc(mu: float) -> Roc:
+    """Return the curve of N(μ, 1) against N(0, 1): TPR = Φ(Φ⁻¹(FPR) + μ)."""
+    if mu == 0.0:
+        return Roc([0.0], [0.0])
+    if math.isinf(mu):
+        return Roc([0.0], [1.0])
+    from scipy.special import ndtr, ndtri
+
+    def tpr(fpr: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(ndtr(ndtri(fpr) + mu))
+
+    def fpr(tpr: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(ndtr(ndtri(tpr) - mu))
+
+    return Roc.from_function(
+        tpr, fpr=fpr, divergence=lambda gamma: shifted_normal_divergence(mu, gamma), slopes=(0.0, math.inf)
+    )
+
+
+def shifted_normal_divergence(mu: float, gamma: float) -> float:
+    """Return E_γ(N(μ,1)‖N(0,1)) = Φ(μ/2 - ln γ/μ) - γ·Φ(-μ/2 - ln γ/μ), without cancellation for small μ."""
+    from scipy.special import log_ndtr, ndtr
+
+    if gamma <= 0.0:
+        return 1.0
+    if gamma == 1.0:
+        return math.erf(mu / math.sqrt(8.0))
+    cut = math.log(gamma) / mu
+    first = float(ndtr(mu / 2.0 - cut))
+    second = math.exp(math.log(gamma) + float(log_ndtr(-mu / 2.0 - cut)))
+    return first - second
+
+
+def check_delta(delta: float | None, guarantee: Guarantee) -> float:
+    """Return δ, or say that this guarantee has a whole curve of (ε, δ) and takes one to be chosen."""
+    if delta is None:
+        raise InputError(f"delta is needed: {type(guarantee).__name__} gives a curve of (ε, δ), so pass delta=")
+    return check_probability("delta", delta)

@@ -1,0 +1,69 @@
+"""Differential identifiability (Lee and Clifton 2012, as in Li et al. 2013, section 5.2).
+
+The attacker knows the whole data set but one record, and m equally likely candidates for it. ρ limits the belief in any
+one candidate after the output. At prior 1/m a posterior in [1-(m-1)ρ, ρ] means a likelihood ratio, of the candidate
+against the mixture of the others, between (1-(m-1)ρ)/ρ and (m-1)ρ/(1-ρ).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from whosin.errors import InputError, check_number, check_whole
+from whosin.guarantees.base import Guarantee
+from whosin.roc import Roc
+
+__all__ = ["DifferentialIdentifiability"]
+
+
+@dataclass(frozen=True)
+class DifferentialIdentifiability(Guarantee):
+    """ρ-differential identifiability among ``candidates`` equally likely people.
+
+    Parameters
+    ----------
+    rho : float
+        Largest belief in any one candidate, in [1/candidates, 1].
+    candidates : int
+        How many people the unknown record may belong to, at least 2.
+    """
+
+    rho: float
+    candidates: int
+
+    def __post_init__(self) -> None:
+        candidates = check_whole("candidates", self.candidates, low=2)
+        rho = check_number("rho", self.rho, low=0.0, high=1.0)
+        if rho < 1.0 / candidates:
+            raise InputError(f"rho takes a number in [1/candidates, 1] = [{1 / candidates:g}, 1], got {self.rho!r}")
+        self._set(rho=rho, candidates=candidates)
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return the extreme log likelihood ratios of a candidate against the mixture of the others."""
+        others, rest = self.candidates - 1, 1.0 - self.rho
+        least = 1.0 - others * self.rho
+        low = math.log(least / self.rho) if least > 0 else -math.inf
+        return min(low, 0.0), (max(0.0, math.log(others * self.rho / rest)) if rest > 0 else math.inf)
+
+    def _build_roc(self) -> Roc:
+        low, high = (math.exp(bound) for bound in self.log_likelihood_ratios())
+        if math.isinf(high):
+            return Roc([0.0], [1.0 - low])
+        if high == low:
+            return Roc([0.0], [0.0])
+        corner = (1.0 - low) / (high - low)
+        return Roc([corner], [min(1.0, high * corner)])
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """The assumptions under which the numbers hold, in words."""
+        return (
+            f"the attacker knows every record but one and {self.candidates} equally likely candidates for it",
+            "in means the unknown record is the candidate's, out that it is another candidate's",
+            "one record is one person",
+        )
+
+    @property
+    def _attacker(self) -> str:
+        return f"An attacker with {self.candidates} candidates for the one record it does not know"

@@ -1,0 +1,520 @@
+"""Which guarantee follows from which: a graph of theorems.
+
+An :class:`Edge` is one theorem: its source and target, who proved it, under which assumptions, whether it is tight
+(some mechanism attains it), and whether it was corrected from the paper. :func:`implied` walks to the tightest
+target, or raises an ImplicationError that names the counterexample (:class:`NoEdge`).
+
+Two tools do most of the work. A fixed-size world (PMP, MIP, D_B, identifiability) compares data sets that differ by a
+replacement, so the edges start from ``replace_roc()``. And by the adjacent coupling - D uniform among the sets that
+hold x, x' uniform outside D, D' = D - x + x' - the laws given in and given out are mixtures of such pairs, so any
+jointly convex divergence of theirs is at most that of the worst pair. This is why the curve carries over as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from whosin.errors import (
+    ImplicationError,
+    InputError,
+    InputTypeError,
+    check_choice,
+    check_number,
+    check_prior,
+    check_whole,
+)
+from whosin.guarantees.base import Guarantee
+from whosin.guarantees.dp import (
+    ADJACENCIES,
+    Adjacency,
+    ApproxDP,
+    DifferentialPrivacy,
+    GaussianDP,
+    PureDP,
+    check_delta,
+)
+from whosin.guarantees.identifiability import DifferentialIdentifiability
+from whosin.guarantees.membership import FAMILIES, MembershipPrivacy
+from whosin.guarantees.mip import MIP
+from whosin.guarantees.practical import PMP
+from whosin.guarantees.sgd import DPSGD
+from whosin.roc import Roc
+
+__all__ = ["EDGES", "NO_EDGES", "Edge", "NoEdge", "implied"]
+
+Target = TypeVar("Target", bound=Guarantee)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One theorem: from a guarantee of class ``source`` follows one of class ``target``."""
+
+    name: str
+    source: str
+    target: str
+    theorem: str
+    assumes: tuple[str, ...]
+    tight: bool
+    corrected: bool
+    derive: Callable[..., Guarantee]
+    """Takes the source guarantee and the target's parameters; raises ImplicationError outside its reach."""
+
+
+@dataclass(frozen=True)
+class NoEdge:
+    """Why nothing of class ``target`` follows from a guarantee of class ``source``."""
+
+    source: str
+    target: str
+    reason: str
+    counterexample: str
+
+
+def implied(guarantee: Guarantee, target: type[Target], params: dict[str, Any]) -> Target:
+    """Return the tightest guarantee of class ``target`` that follows from ``guarantee``."""
+    if not (isinstance(target, type) and issubclass(target, Guarantee)):
+        raise InputTypeError(f"target takes a class of guarantees such as MIP, got {target!r}")
+    source, wanted = type(guarantee).__name__, target.__name__
+    for edge in EDGES:
+        if edge.source == source and edge.target == wanted:
+            _check_params(edge, params)
+            return cast(Target, edge.derive(guarantee, **params))
+    if source == wanted and not params:
+        return cast(Target, guarantee)
+    for gap in NO_EDGES:
+        if gap.source == source and gap.target == wanted:
+            raise ImplicationError(
+                f"{source} does not imply {wanted}: {gap.reason}. Counterexample: {gap.counterexample}"
+            )
+    raise ImplicationError(f"{source} does not imply {wanted}: no theorem that leads there is known to the library")
+
+
+def _check_params(edge: Edge, params: dict[str, Any]) -> None:
+    signature = list(inspect.signature(edge.derive).parameters.values())[1:]
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature):
+        return
+    known = [parameter.name for parameter in signature]
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        takes = ", ".join(known) or "no parameters"
+        raise TypeError(f"implies({edge.target}) from {edge.source} takes {takes}; got {unknown[0]!r}")
+
+
+# --- differential privacy to itself --------------------------------------------------------------------------
+
+
+def _to_pure(g: PureDP | ApproxDP, adjacency: str | None = None, sample_rate: float | None = None) -> PureDP:
+    if g.delta > 0.0:
+        raise _no("ApproxDP", "PureDP")
+    return PureDP(_step_epsilon(g, g.epsilon, 0.0, adjacency, sample_rate)[0], _adjacency(g, adjacency))
+
+
+def _to_approx(
+    g: PureDP | ApproxDP, delta: float | None = None, adjacency: str | None = None, sample_rate: float | None = None
+) -> ApproxDP:
+    if delta is not None and sample_rate is not None:
+        raise InputError("delta and sample_rate cannot both be given: under sampling the new δ is sample_rate·δ")
+    to = _adjacency(g, adjacency)
+    if delta is None or sample_rate is not None:
+        return ApproxDP(*_step_epsilon(g, g.epsilon, g.delta, adjacency, sample_rate), adjacency=to)
+    roc = g.replace_roc() if to == "replace" else g.roc()
+    return ApproxDP(_epsilon_at(roc, check_delta(delta, g)), check_delta(delta, g), to)
+
+
+def _step_epsilon(
+    g: PureDP | ApproxDP, epsilon: float, delta: float, adjacency: str | None, sample_rate: float | None
+) -> tuple[float, float]:
+    """(ε, δ) after sampling records first, and after passing from add/remove to replace."""
+    if sample_rate is not None:
+        rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0)
+        if g.adjacency == "replace":
+            raise ImplicationError(
+                "DP under Poisson sampling takes add/remove DP: sampling changes the size of the data set, about which "
+                "replace-one DP promises nothing. Counterexample: A(D) = |D|"
+            )
+        epsilon, delta = _sampled_epsilon(epsilon, rate), rate * delta
+    if _adjacency(g, adjacency) == "replace" and g.adjacency == "add_remove":
+        delta = 0.0 if delta == 0.0 else min(1.0, (1.0 + _exp(epsilon)) * delta)
+        epsilon = 2.0 * epsilon
+    return epsilon, delta
+
+
+def _sampled_epsilon(epsilon: float, rate: float) -> float:
+    """ln(1 + β(e^ε - 1)), without overflow."""
+    if rate == 0.0 or epsilon == 0.0:
+        return 0.0
+    if epsilon > 30.0:
+        return epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon))
+    return math.log1p(rate * math.expm1(epsilon))
+
+
+def _gaussian_to_gaussian(g: GaussianDP, adjacency: str | None = None) -> GaussianDP:
+    to = _adjacency(g, adjacency)
+    return GaussianDP(2.0 * g.mu if to == "replace" and g.adjacency == "add_remove" else g.mu, to)
+
+
+def _pure_to_gaussian(g: PureDP, adjacency: str | None = None) -> GaussianDP:
+    """μ = 2Φ⁻¹(e^ε/(1+e^ε)): the Gaussian curve through the corner of the pure one."""
+    from scipy.special import ndtri
+
+    epsilon = _to_pure(g, adjacency).epsilon
+    mu = -2.0 * float(ndtri(math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))
+    return GaussianDP(math.nextafter(max(mu, 0.0), math.inf) if mu > 0 else 0.0, _adjacency(g, adjacency))
+
+
+def _curve_to_approx(g: GaussianDP | DPSGD, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
+    to = _adjacency(g, adjacency)
+    roc = g.replace_roc() if to == "replace" else g.roc()
+    return ApproxDP(_epsilon_at(roc, check_delta(delta, g)), check_delta(delta, g), to)
+
+
+# --- to practical membership privacy and membership inference privacy -----------------------------------------
+
+
+def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
+    if delta is None and isinstance(g, PureDP | ApproxDP):
+        epsilon, delta = _step_epsilon(g, g.epsilon, g.delta, "replace", None)
+    else:
+        delta = check_delta(delta, g)
+        epsilon = _epsilon_at(g.replace_roc(), delta)
+    return PMP(epsilon, delta, train_fraction)
+
+
+def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
+    q = check_prior(train_fraction, "train_fraction")
+    if q == 0.5 and isinstance(g, PureDP | ApproxDP):
+        if g._adjacency == "replace":
+            return MIP(_half(g.advantage()))
+        if g.delta == 0.0:
+            return MIP(_half(-math.expm1(-g.epsilon)))
+    return _roc_to_mip(g.replace_roc(), q)
+
+
+def _roc_to_mip(roc: Roc, q: float) -> MIP:
+    rarer = min(q, 1.0 - q)
+    likelier = 1.0 - rarer
+    if q <= 0.5:
+        excess = rarer * roc.divergence(likelier / rarer)
+    else:
+        excess = rarer * roc.reversed().divergence(likelier / rarer)
+    return MIP(min(max(excess, 0.0), rarer), q)
+
+
+def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
+    return (
+        g
+        if delta is None
+        else PMP(_epsilon_at(g.roc(), check_delta(delta, g)), check_delta(delta, g), g.train_fraction)
+    )
+
+
+def _pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
+    if train_fraction is not None and train_fraction != g.train_fraction:
+        raise ImplicationError(
+            f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train "
+            f"fraction {train_fraction!r}: "
+            "it is about the one way of drawing the data set"
+        )
+    return MIP(_half(g.advantage())) if g.train_fraction == 0.5 else _roc_to_mip(g.roc(), g.train_fraction)
+
+
+def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
+    if g.train_fraction != 0.5:
+        raise ImplicationError(
+            "η-MIP and (0, 2η)-PMP are the same only at train fraction 1/2; at "
+            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage():.6g}"
+        )
+    floor = g.advantage()
+    if delta is not None and check_delta(delta, g) < floor:
+        raise ImplicationError(
+            f"η-MIP gives no (ε, δ)-PMP with δ below 2η = {floor:.6g}, got delta={delta!r}. Counterexample: reveal the "
+            "membership with probability 2η, otherwise nothing: η-MIP, and δ = 2η for every ε"
+        )
+    return PMP(0.0, floor if delta is None else float(delta))
+
+
+# --- to and from Li's membership privacy, and differential identifiability ---------------------------------------
+
+
+def _dp_to_membership(g: DifferentialPrivacy, family: str | None = None, negative: bool = False) -> MembershipPrivacy:
+    chosen = check_choice("family", family or ("bounded" if g._adjacency == "replace" else "independent"), FAMILIES)
+    if chosen == "prior":
+        raise InputError("family takes 'independent', 'bounded' or 'uniform' here, got 'prior'")
+    if g._adjacency == "replace" and chosen != "bounded":
+        raise ImplicationError(
+            f"replace-one DP does not imply membership privacy for the {chosen} family, in which "
+            f"the size of the data set "
+            "varies. Counterexample: A(D) = |D| is 0-DP under replace and reveals the only uncertain record"
+        )
+    low, high = g._replace_log_ratios() if chosen == "bounded" else g.log_likelihood_ratios()
+    log_ratio = -low if negative else high
+    if math.isinf(log_ratio) and not _is_pure(g):
+        raise _no(type(g).__name__, "MembershipPrivacy")
+    ratio = _exp(log_ratio)
+    return MembershipPrivacy(0.5 * (ratio + 1.0) if chosen == "uniform" else ratio, chosen, negative)  # type: ignore[arg-type]
+
+
+def _dp_to_identifiability(g: DifferentialPrivacy, candidates: int) -> DifferentialIdentifiability:
+    m = check_whole("candidates", candidates, low=2)
+    _, high = g._replace_log_ratios()
+    if math.isinf(high) and not _is_pure(g):
+        raise _no(type(g).__name__, "DifferentialIdentifiability")
+    return DifferentialIdentifiability(1.0 / (1.0 + (m - 1) * math.exp(-high)), m)
+
+
+def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "replace") -> PureDP:
+    if check_choice("adjacency", adjacency, ADJACENCIES) == "add_remove":
+        raise ImplicationError("differential identifiability compares data sets of one size: no add/remove DP follows")
+    least = 1.0 - (g.candidates - 1) * g.rho
+    if least <= 0.0:
+        raise ImplicationError(
+            f"ρ = {g.rho:g} with {g.candidates} candidates limits no ratio between two of them: ε = "
+            f"ln(ρ/(1-(m-1)ρ)) takes "
+            f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
+        )
+    return PureDP(math.log(g.rho / least), "replace")
+
+
+def _membership_to_membership(
+    g: MembershipPrivacy, family: str | None = None, negative: bool | None = None
+) -> MembershipPrivacy:
+    to = check_choice("family", family or g.family, FAMILIES)
+    if negative is not None and negative != g.negative and not (g.family == to == "bounded"):
+        raise _no("MembershipPrivacy", "PureDP")
+    side = g.negative if negative is None else negative
+    if to == g.family:
+        return MembershipPrivacy(g.gamma, g.family, side)
+    if g.family == "independent" and to == "uniform":
+        return MembershipPrivacy(0.5 * (g.gamma + 1.0), "uniform", side)
+    raise ImplicationError(
+        f"membership privacy for the {g.family} family does not carry over to the {to} family. "
+        f"Counterexamples: A(D) = |D| "
+        "(bounded, not independent or uniform); k-Max (uniform, not independent)"
+    )
+
+
+def _membership_to_pure(g: MembershipPrivacy, adjacency: str = "replace") -> PureDP:
+    if g.family != "bounded":
+        raise _no("MembershipPrivacy", "PureDP")
+    if check_choice("adjacency", adjacency, ADJACENCIES) == "add_remove":
+        raise ImplicationError(
+            "the bounded family compares data sets of one size: no add/remove DP follows (A(D) = |D|)"
+        )
+    return PureDP(math.log(g.gamma), "replace")
+
+
+def _membership_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
+    def derive(g: MembershipPrivacy, **params: Any) -> Guarantee:
+        if g.family != "bounded":
+            raise _no("MembershipPrivacy", target.__name__)
+        return implied(_membership_to_pure(g), target, params)
+
+    return derive
+
+
+# --- small helpers ---------------------------------------------------------------------------------------------
+
+
+def _epsilon_at(roc: Roc, delta: float) -> float:
+    """Smallest ε ≥ 0 with E_{e^ε} ≤ δ in both directions, rounded up."""
+    slope = max(roc.slope_for(delta), roc.reversed().slope_for(delta))
+    if slope <= 1.0:
+        return 0.0
+    return math.inf if math.isinf(slope) else math.nextafter(math.log(slope), math.inf)
+
+
+def _adjacency(g: DifferentialPrivacy, wanted: str | None) -> Adjacency:
+    to = check_choice("adjacency", wanted or g._adjacency, ADJACENCIES)
+    if g._adjacency == "replace" and to == "add_remove":
+        raise ImplicationError(
+            "replace-one DP implies no add/remove DP. Counterexample: A(D) = |D| is 0-DP under "
+            "replace, and not ε-DP under "
+            "add/remove for any ε < ∞"
+        )
+    return cast(Adjacency, to)
+
+
+def _is_pure(g: Guarantee) -> bool:
+    return isinstance(g, PureDP) or (isinstance(g, ApproxDP) and g.delta == 0.0)
+
+
+def _half(value: float) -> float:
+    return min(0.5, 0.5 * value)
+
+
+def _exp(value: float) -> float:
+    return math.exp(value) if value < 709.0 else math.inf
+
+
+def _no(source: str, target: str) -> ImplicationError:
+    gap = next(gap for gap in NO_EDGES if (gap.source, gap.target) == (source, target))
+    return ImplicationError(f"{source} does not imply {target}: {gap.reason}. Counterexample: {gap.counterexample}")
+
+
+# --- the graph ---------------------------------------------------------------------------------------------------
+
+_HALF = "the data set is a uniform subset of the pool, of the stated share"
+_COUPLING = "Lowy et al. 2024, proposition 5; Izzo et al. 2022, lemma 12 (adjacent coupling)"
+_TWO_STEPS = "from add/remove two steps are paid: the member curve after its mirror image"
+
+
+def _edge(
+    source: type[Guarantee],
+    target: type[Guarantee],
+    theorem: str,
+    derive: Callable[..., Guarantee],
+    *assumes: str,
+    tight: bool = True,
+    corrected: bool = False,
+) -> Edge:
+    name = f"{source.__name__} → {target.__name__}"
+    return Edge(name, source.__name__, target.__name__, theorem, assumes, tight, corrected, derive)
+
+
+_SAMPLING = "with sample_rate=β (each record kept with probability β first): Li et al. 2013, theorem 5.10"
+
+EDGES: tuple[Edge, ...] = (
+    _edge(PureDP, PureDP, f"group privacy: add/remove ε ⇒ replace 2ε; {_SAMPLING}, ε = ln(1+β(e^ε-1))", _to_pure),
+    _edge(PureDP, ApproxDP, "the (ε, δ) line that touches the curve (Kairouz et al. 2015)", _to_approx),
+    _edge(ApproxDP, PureDP, "only for δ = 0", _to_pure),
+    _edge(
+        ApproxDP,
+        ApproxDP,
+        (
+            f"add/remove (ε, δ) ⇒ replace (2ε, (1+e^ε)δ); {_SAMPLING}, δ = βδ; or the line that touches "
+            f"the curve at another δ"
+        ),
+        _to_approx,
+    ),
+    _edge(PureDP, GaussianDP, "Dong et al. 2019: μ = 2Φ⁻¹(e^ε/(1+e^ε))", _pure_to_gaussian),
+    _edge(GaussianDP, GaussianDP, "Dong et al. 2019: add/remove μ ⇒ replace 2μ", _gaussian_to_gaussian),
+    _edge(GaussianDP, ApproxDP, "Balle and Wang 2018, both directions", _curve_to_approx),
+    _edge(DPSGD, ApproxDP, "hockey-stick dual of the composed curve, the larger of both directions", _curve_to_approx),
+    *(
+        _edge(
+            source,
+            PMP,
+            _COUPLING,
+            _dp_to_pmp,
+            _HALF,
+            _TWO_STEPS,
+            tight=source is not DPSGD,
+            corrected=source is ApproxDP,
+        )
+        for source in (PureDP, ApproxDP, GaussianDP, DPSGD)
+    ),
+    *(
+        _edge(
+            source,
+            MIP,
+            "Izzo et al. 2022, theorem 4, for every train fraction: "
+            "η = max(mδ, δ+(1-δ)/(1+e^{-ε}) - max(q,1-q)), m = min(q,1-q); add/remove: η = (1-e^{-ε})/2 at 1/2",
+            _dp_to_mip,
+            _HALF,
+            _TWO_STEPS,
+            tight=source is not DPSGD,
+            corrected=True,
+        )
+        for source in (PureDP, ApproxDP, GaussianDP, DPSGD)
+    ),
+    _edge(PMP, PMP, "the (ε, δ) line that touches the curve at another δ", _pmp_to_pmp, _HALF),
+    _edge(
+        PMP, MIP, "Lowy et al. 2024, lemma 13, tightened: η = δ+(1-δ)/(1+e^{-ε})-½", _pmp_to_mip, _HALF, corrected=True
+    ),
+    _edge(MIP, PMP, "η-MIP ⇔ (0, 2η)-PMP at train fraction 1/2: accuracy = ½ + TV/2", _mip_to_pmp, _HALF),
+    *(
+        _edge(
+            source,
+            MembershipPrivacy,
+            "Li et al. 2013, theorems 4.5 (add/remove ⇔ D_I, γ = e^ε), 4.8 (replace ⇔ D_B), and D_N: γ = (e^ε+1)/2",
+            _dp_to_membership,
+            "the prior is of the named family: independent records, or one known size",
+            "for ApproxDP only δ = 0",
+        )
+        for source in (PureDP, ApproxDP)
+    ),
+    _edge(
+        DPSGD,
+        MembershipPrivacy,
+        "negative only: a record is never sampled with probability (1-q)^T, so γ = (1-q)^{-T}",
+        _dp_to_membership,
+        "records are independent",
+    ),
+    *(
+        _edge(
+            source,
+            DifferentialIdentifiability,
+            "Li et al. 2013, section 5.2: ρ = 1/(1+(m-1)e^{-ε}), replace-one",
+            _dp_to_identifiability,
+            "m equally likely candidates for the one unknown record",
+            "for ApproxDP only δ = 0",
+        )
+        for source in (PureDP, ApproxDP)
+    ),
+    _edge(
+        DifferentialIdentifiability,
+        PureDP,
+        "Li et al. 2013, section 5.2: ε = ln(ρ/(1-(m-1)ρ)) where ρ < 1/(m-1)",
+        _identifiability_to_pure,
+        "the guarantee holds for every data set and every set of candidates",
+    ),
+    _edge(
+        MembershipPrivacy,
+        MembershipPrivacy,
+        "the uniform prior is an independent one: γ = (γ+1)/2; the bounded family is two-sided",
+        _membership_to_membership,
+    ),
+    _edge(
+        MembershipPrivacy, PureDP, "Li et al. 2013, theorem 4.8 (⇐): (D_B, e^ε) ⇒ ε-DP, replace", _membership_to_pure
+    ),
+)
+
+_MOD_SUM = "A(D) = sum of D mod 6 on {0..5}, |D| = 3: ln 2-PMP, accuracy 3/5, and deterministic (Lowy et al., prop. 5)"
+_NULL_REVEAL = "an output of probability C(n, n/2)⁻¹ that names the whole data set (Izzo et al. 2022, theorem 5)"
+_SIZE = "A(D) = |D| is 0-PMP (and 0-MIP) in fixed-size worlds and reveals the only uncertain record elsewhere"
+_UNBOUNDED = "Gaussian noise: the posterior goes to 1 in the tail (Thudi et al. 2022, section 5.2)"
+_REVEAL = "reveal the record with probability δ, otherwise nothing: (0, δ)-DP, and posterior 1 when it happens"
+_KMAX = "k-Max with the empty set sent to rank 1: γ = (2^k-1)/(2^k-2) under D_N, yet some outputs have ratio 0"
+
+NO_EDGES: tuple[NoEdge, ...] = (
+    *(
+        NoEdge("PMP", t, "an attacker who knows the others may still win", _MOD_SUM)
+        for t in ("PureDP", "ApproxDP", "GaussianDP", "DPSGD")
+    ),
+    *(
+        NoEdge("MIP", t, "a limit on the average leaves rare outputs free", _NULL_REVEAL)
+        for t in ("PureDP", "ApproxDP", "GaussianDP", "DPSGD")
+    ),
+    *(
+        NoEdge(source, "MembershipPrivacy", "it is about a uniform subset of one size, not about other priors", _SIZE)
+        for source in ("PMP", "MIP")
+    ),
+    *(
+        NoEdge(source, "DifferentialIdentifiability", "the attacker there knows all other records", _MOD_SUM)
+        for source in ("PMP", "MIP")
+    ),
+    *(
+        NoEdge(source, target, "its likelihood ratio has no bound, so no posterior below 1 follows", example)
+        for source, example in (("ApproxDP", _REVEAL), ("GaussianDP", _UNBOUNDED), ("DPSGD", _UNBOUNDED))
+        for target in ("MembershipPrivacy", "DifferentialIdentifiability", "PureDP")
+    ),
+    NoEdge("ApproxDP", "GaussianDP", "a Gaussian curve starts at TPR 0, an (ε, δ) curve at δ", _REVEAL),
+    *(
+        NoEdge("MembershipPrivacy", target, "either side alone leaves the other ratio unbounded", _KMAX)
+        for target in ("PureDP", "ApproxDP", "GaussianDP", "DPSGD", "PMP", "MIP", "DifferentialIdentifiability")
+    ),
+)
+
+EDGES += tuple(
+    _edge(
+        MembershipPrivacy,
+        target,
+        "Li et al. 2013, theorem 4.8 (⇐), then on from replace-one DP; bounded family only",
+        _membership_through_pure(target),
+    )
+    for target in (PMP, MIP, DifferentialIdentifiability)
+)

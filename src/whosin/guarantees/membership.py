@@ -1,0 +1,88 @@
+"""Membership privacy γ (Li et al. 2013): how far an output may move the belief that somebody is in.
+
+Positive: Pr[t | S] ≤ γ·Pr[t] and Pr[¬t | S] ≥ Pr[¬t]/γ for every prior of a family; negative: the same with t and ¬t
+exchanged. With R = sup P(S | t)/P(S | ¬t) a prior p needs γ = max(pR + 1 - p, R/(pR + 1 - p)). Over all
+independent priors (D_I), or all independent priors of one size (D_B), γ = R; under the one prior in which every
+subset is equally likely (D_N) p = 1/2 and γ = (R + 1)/2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from whosin.errors import InputTypeError, check_choice, check_number
+from whosin.guarantees.base import Guarantee
+from whosin.roc import Roc
+
+__all__ = ["FAMILIES", "MembershipPrivacy"]
+
+FAMILIES = ("independent", "bounded", "uniform", "prior")
+
+_FAMILY_WORDS = {
+    "independent": "records are in or out independently of one another, each with any probability (family D_I)",
+    "bounded": "the data set has one known size and records are otherwise independent (family D_B)",
+    "uniform": "every subset of the universe is equally likely (D_N); other priors on the one record, the rest uniform",
+    "prior": "the other records follow the one prior that was enumerated",
+}
+
+
+@dataclass(frozen=True)
+class MembershipPrivacy(Guarantee):
+    """γ-membership privacy for a family of priors, positive or negative.
+
+    Parameters
+    ----------
+    gamma : float
+        At least 1; how much an output may multiply the belief in membership (positive) or in absence (negative).
+    family : {"independent", "bounded", "uniform", "prior"}
+        The priors that are covered: Li's D_I, D_B, D_N, or the single prior of an enumerated world.
+    negative : bool
+        Whether the belief in absence is limited instead. Either one alone is one-sided.
+    """
+
+    gamma: float
+    family: Literal["independent", "bounded", "uniform", "prior"] = "independent"
+    negative: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.negative, bool):
+            raise InputTypeError(f"negative takes True or False, got {self.negative!r}")
+        self._set(
+            gamma=check_number("gamma", self.gamma, low=1.0),
+            family=check_choice("family", self.family, FAMILIES),
+        )
+
+    @property
+    def ratio(self) -> float:
+        """R, the largest likelihood ratio that the guarantee allows: γ, or 2γ - 1 under the uniform family."""
+        return 2.0 * self.gamma - 1.0 if self.family == "uniform" else self.gamma
+
+    def _build_roc(self) -> Roc:
+        if math.isinf(self.ratio):
+            return Roc([0.0], [1.0])
+        if self.negative:
+            return Roc([0.0], [1.0 - 1.0 / self.ratio])
+        return Roc([1.0 / self.ratio], [1.0])
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return (-inf, ln R) for the positive form, (-ln R, inf) for the negative one."""
+        log_ratio = math.log(self.ratio)
+        if log_ratio == 0.0:
+            return 0.0, 0.0
+        return (-log_ratio, math.inf) if self.negative else (-math.inf, log_ratio)
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """The assumptions under which the numbers hold, in words."""
+        side = "absence" if self.negative else "membership"
+        return (
+            _FAMILY_WORDS[self.family],
+            f"one-sided: it limits the belief in {side}, not in the opposite",
+            "the attacker knows the prior and the mechanism",
+        )
+
+    @property
+    def _attacker(self) -> str:
+        return "An attacker who knows the chances but not the data"

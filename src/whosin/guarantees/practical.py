@@ -1,0 +1,69 @@
+"""Practical membership privacy (Lowy et al. 2024): the attacker knows the pool, not who was drawn from it.
+
+Definition 2: X holds N records, D is a uniform half of them. A is (ε, δ)-PMP with respect to X if for every record the
+laws of the output given x ∈ D and given x ∉ D are (ε, δ)-close in both directions. The paper's posterior form and its
+sums over data sets carry the same δ (its lemma 3 and corollary 4 double count).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from whosin.errors import check_number, check_probability
+from whosin.guarantees.base import Guarantee
+from whosin.guarantees.dp import close_pair_advantage, close_pair_roc
+from whosin.roc import Roc
+
+__all__ = ["PMP"]
+
+
+@dataclass(frozen=True)
+class PMP(Guarantee):
+    """(ε, δ)-practical membership privacy with respect to one pool of records.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        How close the laws of the output are given that the record is in, and that it is out.
+    train_fraction : float
+        Share of the pool that is drawn, 1/2 in the paper (its footnote 1 allows any).
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    train_fraction: float = 0.5
+
+    def __post_init__(self) -> None:
+        self._set(
+            epsilon=check_number("epsilon", self.epsilon, low=0.0),
+            delta=check_probability("delta", self.delta),
+            train_fraction=check_number(
+                "train_fraction", self.train_fraction, low=0.0, high=1.0, open_low=True, open_high=True
+            ),
+        )
+
+    def _build_roc(self) -> Roc:
+        return close_pair_roc(self.epsilon, self.delta)
+
+    def advantage(self) -> float:
+        """Return the largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1), tight."""
+        return close_pair_advantage(self.epsilon, self.delta)
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return (-ε, ε) for δ = 0; for δ > 0 no output's likelihood ratio is bounded."""
+        return (-self.epsilon, self.epsilon) if self.delta == 0.0 else super().log_likelihood_ratios()
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """The assumptions under which the numbers hold, in words."""
+        return (
+            f"the attacker knows the whole pool and the mechanism; the data set is a uniform "
+            f"{self.train_fraction:g} of "
+            "the pool, drawn once and kept secret",
+            "it holds for this pool only, and for one release: practical guarantees do not compose",
+            "membership in the pool itself is not protected",
+        )
+
+    @property
+    def _attacker(self) -> str:
+        return "An attacker who knows the pool but not who was drawn from it"

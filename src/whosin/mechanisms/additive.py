@@ -1,0 +1,56 @@
+"""Noise added to a number: Laplace and Gaussian."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, check_number
+from whosin.mechanisms.base import Records
+
+__all__ = ["AdditiveMechanism", "Gaussian", "Laplace"]
+
+
+class AdditiveMechanism(ABC):
+    """Publish query(records) plus noise of a known density.
+
+    Parameters
+    ----------
+    query : callable
+        From a tuple of records to a finite number.
+    scale : float
+        The noise's scale, above 0: b of Laplace noise (standard deviation b√2), σ of Gaussian noise.
+    """
+
+    noise: ClassVar[str]
+
+    def __init__(self, query: Callable[[Records], float], scale: float) -> None:
+        self.query = query
+        self.scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
+
+    def centres(self, universe: Sequence[Any], membership: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the query's value on each data set; one call a data set."""
+        values = np.empty(len(membership))
+        for i, members in enumerate(membership.tolist()):
+            records = tuple(itertools.compress(universe, members))
+            values[i] = self.query(records)
+            if not np.isfinite(values[i]):
+                raise InputError(f"query takes a function with finite values, got {values[i]!r} on {records!r}")
+        return values
+
+
+class Laplace(AdditiveMechanism):
+    """Laplace noise: density e^{-|x|/scale}/(2·scale)."""
+
+    noise = "laplace"
+
+
+class Gaussian(AdditiveMechanism):
+    """Gaussian noise with standard deviation ``scale``."""
+
+    noise = "gaussian"

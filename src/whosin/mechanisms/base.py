@@ -1,0 +1,91 @@
+"""What a mechanism is: something that turns records into a random output with a known law."""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, InputTypeError
+
+__all__ = ["MAX_CELLS", "CallableMechanism", "FiniteMechanism"]
+
+MAX_CELLS = 2 * 10**8
+"""Largest table (data sets × outputs) of probabilities that is held in memory."""
+
+Records = tuple[Any, ...]
+Law = Mapping[Hashable, float]
+
+
+class FiniteMechanism(ABC):
+    """A mechanism with finitely many outputs, each data set having a law over them."""
+
+    @abstractmethod
+    def law(self, records: Records) -> Law:
+        """Return the probability of each output on these records."""
+
+    def laws(
+        self, universe: Sequence[Any], membership: NDArray[np.bool_]
+    ) -> tuple[tuple[Hashable, ...], NDArray[np.float64]]:
+        """Return the outputs and the matrix (data sets, outputs) of probabilities.
+
+        One call of :meth:`law` a data set; mechanisms that can do better override this.
+        """
+        columns: dict[Hashable, int] = {}
+        known: dict[tuple[Hashable, ...], NDArray[np.intp]] = {}
+        rows: list[tuple[NDArray[np.intp], NDArray[np.float64]]] = []
+        for members in membership.tolist():
+            records = tuple(itertools.compress(universe, members))
+            law = self.law(records)
+            if not isinstance(law, Mapping):
+                raise InputTypeError(
+                    "mechanism takes a function that returns {output: probability}, "
+                    f"got {type(law).__name__} for {records!r}"
+                )
+            outputs = tuple(law)
+            if outputs not in known:
+                known[outputs] = np.array(
+                    [columns.setdefault(output, len(columns)) for output in outputs], dtype=np.intp
+                )
+            rows.append((known[outputs], _probabilities(law, records)))
+        check_cells(len(membership), len(columns))
+        table = np.zeros((len(membership), len(columns)))
+        for row, (cells, values) in zip(table, rows, strict=True):
+            row[cells] = values
+        return tuple(columns), table
+
+
+class CallableMechanism(FiniteMechanism):
+    """A plain function from a tuple of records to {output: probability}."""
+
+    def __init__(self, function: Callable[[Records], Law]) -> None:
+        self._function = function
+
+    def law(self, records: Records) -> Law:
+        """Return the function's answer."""
+        return self._function(records)
+
+
+def check_cells(data_sets: int, outputs: int) -> None:
+    """Refuse tables that would not fit."""
+    if data_sets * outputs > MAX_CELLS:
+        raise InputError(
+            f"mechanism takes at most {MAX_CELLS} cells (data sets × outputs), got {data_sets} × {outputs}"
+        )
+
+
+def _probabilities(law: Law, records: Records) -> NDArray[np.float64]:
+    try:
+        values = np.fromiter(law.values(), dtype=np.float64, count=len(law))
+    except (TypeError, ValueError):
+        raise InputTypeError(f"mechanism takes numbers as probabilities, got {dict(law)!r} on {records!r}") from None
+    if not np.all((values >= 0.0) & (values <= 1.0 + 1e-9)):
+        output, wrong = next((o, p) for o, p in law.items() if not 0.0 <= p <= 1.0 + 1e-9)
+        raise InputError(f"mechanism takes probabilities in [0, 1], got {wrong!r} for output {output!r} on {records!r}")
+    if abs(values.sum() - 1.0) > 1e-9:
+        raise InputError(f"mechanism takes probabilities that sum to one, got a sum of {values.sum()!r} on {records!r}")
+    return values

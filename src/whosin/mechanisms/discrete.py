@@ -1,0 +1,139 @@
+"""Mechanisms with finitely many outputs: randomised response, exponential, k-Max, and sampling first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, check_choice, check_number, check_probability, check_whole
+from whosin.guarantees import ApproxDP, PureDP
+from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records, check_cells
+
+__all__ = ["Exponential", "KMax", "RandomizedResponse", "Subsampled"]
+
+
+class RandomizedResponse(FiniteMechanism):
+    """Answer a yes/no question about the data: truly marked with probability δ, otherwise right with odds e^ε to 1.
+
+    The worst mechanism that (ε, δ)-DP allows: it attains the limits of :class:`whosin.ApproxDP`.
+
+    Parameters
+    ----------
+    question : callable
+        From a tuple of records to True or False, such as ``lambda records: "ann" in records``.
+    epsilon, delta : float
+        The guarantee with respect to changes of the answer.
+    """
+
+    def __init__(self, question: Callable[[Records], bool], epsilon: float, delta: float = 0.0) -> None:
+        self.question = question
+        self.epsilon = check_number("epsilon", epsilon, low=0.0)
+        self.delta = check_probability("delta", delta)
+
+    def law(self, records: Records) -> Law:
+        """Return the law of the answer."""
+        answer = bool(self.question(records))
+        wrong = (1.0 - self.delta) * math.exp(-self.epsilon) / (1.0 + math.exp(-self.epsilon))
+        law: dict[Hashable, float] = {answer: 1.0 - self.delta - wrong, not answer: wrong}
+        if self.delta > 0.0:
+            law[("surely", answer)] = self.delta
+        return law
+
+    def guarantee(self, adjacency: Literal["add_remove", "replace"] = "add_remove") -> PureDP | ApproxDP:
+        """Return the guarantee: any change of records changes the answer at most once."""
+        return PureDP(self.epsilon, adjacency) if self.delta == 0.0 else ApproxDP(self.epsilon, self.delta, adjacency)
+
+
+class Exponential(FiniteMechanism):
+    """Choose a candidate w with probability proportional to exp(-scale · mean loss of w over the records).
+
+    McSherry and Talwar 2007; Lowy et al. 2024, definition 7, with scale = ε/(2Δ).
+
+    Parameters
+    ----------
+    candidates : sequence
+        The possible outputs; hashable and distinct.
+    loss : callable
+        ``loss(candidate, record)``, a number.
+    scale : float
+        How strongly a loss counts.
+    """
+
+    def __init__(self, candidates: Sequence[Any], loss: Callable[[Any, Any], float], scale: float) -> None:
+        self.candidates = tuple(candidates)
+        if not self.candidates or len(set(self.candidates)) != len(self.candidates):
+            raise InputError(f"candidates takes at least one candidate and no repeats, got {self.candidates!r}")
+        self.loss = loss
+        self.scale = check_number("scale", scale, low=0.0, open_high=True)
+
+    def law(self, records: Records) -> Law:
+        """Return the law of the choice; uniform on an empty data set."""
+        outputs, table = self.laws(records, np.ones((1, len(records)), dtype=bool))
+        return dict(zip(outputs, table[0].tolist(), strict=True))
+
+    def laws(
+        self, universe: Sequence[Any], membership: NDArray[np.bool_]
+    ) -> tuple[tuple[Hashable, ...], NDArray[np.float64]]:
+        """Return all laws at once: one matrix product and a softmax, O(data sets × candidates)."""
+        check_cells(len(membership), len(self.candidates))
+        losses = np.array([[self.loss(w, x) for w in self.candidates] for x in universe], dtype=np.float64)
+        losses = losses.reshape(len(universe), len(self.candidates))
+        if not np.all(np.isfinite(losses)):
+            raise InputError("loss takes a function with finite values, got nan or infinity")
+        sizes = np.maximum(membership.sum(axis=1, keepdims=True), 1)
+        logits = -self.scale * (membership.astype(np.float64) @ losses) / sizes
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return self.candidates, weights / weights.sum(axis=1, keepdims=True)
+
+
+class KMax(FiniteMechanism):
+    """Publish a value uniformly from the k ranks at and above the true maximum (Li et al. 2013, definition 5.2).
+
+    Parameters
+    ----------
+    universe : sequence
+        All values, in rising order; ranks are positions in it.
+    k : int
+        At least 2: how many ranks the answer is spread over.
+    empty : {"lowest", "null"}
+        What to do with an empty data set: treat it like the lowest rank (then proposition 5.3 holds exactly), or answer
+        None (then it fails: the lowest value gives its owner away).
+    """
+
+    def __init__(self, universe: Sequence[Any], k: int, empty: Literal["lowest", "null"] = "lowest") -> None:
+        self.values = tuple(universe)
+        self.k = check_whole("k", k, low=1, high=len(self.values))
+        self.empty = check_choice("empty", empty, ("lowest", "null"))
+        self._rank = {value: rank for rank, value in enumerate(self.values)}
+
+    def law(self, records: Records) -> Law:
+        """Return the uniform law on the k ranks."""
+        if not records and self.empty == "null":
+            return {None: 1.0}
+        top = max((self._rank[record] for record in records), default=0)
+        first = min(top, len(self.values) - self.k)
+        return {self.values[first + i]: 1.0 / self.k for i in range(self.k)}
+
+
+class Subsampled(FiniteMechanism):
+    """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^|D|) a data set."""
+
+    def __init__(self, mechanism: FiniteMechanism | Callable[[Records], Law], rate: float) -> None:
+        self.mechanism = mechanism if isinstance(mechanism, FiniteMechanism) else CallableMechanism(mechanism)
+        self.rate = check_probability("rate", rate)
+
+    def law(self, records: Records) -> Law:
+        """Return the law averaged over the sample."""
+        mixed: dict[Hashable, float] = {}
+        for kept in itertools.product((False, True), repeat=len(records)):
+            weight = math.prod(self.rate if keep else 1.0 - self.rate for keep in kept)
+            if weight > 0.0:
+                sample = tuple(record for record, keep in zip(records, kept, strict=True) if keep)
+                for output, probability in self.mechanism.law(sample).items():
+                    mixed[output] = mixed.get(output, 0.0) + weight * probability
+        return mixed

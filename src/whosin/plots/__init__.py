@@ -1,0 +1,1 @@
+"""Display objects: plain arrays in, Matplotlib axes out."""

@@ -1,0 +1,347 @@
+"""The attacker's ROC: the one curve that every question about membership privacy comes down to.
+
+Notation: an attacker sees one output and says "member" or "not a member". FPR is the share of outsiders it
+accuses, TPR the share of members it finds. P is the law of the output when the record is in, Q when it is out.
+By Neyman and Pearson the best attackers threshold the likelihood ratio dP/dQ, and their points form a concave
+curve from (0, TPR at no false alarm) to (1, 1).
+
+Two views of the same curve are used throughout:
+
+* the curve itself, TPR as a function of FPR;
+* its support function, the hockey-stick divergence E_γ(P‖Q) = max over the curve of TPR - γ·FPR, γ ≥ 0.
+
+E_1 is the advantage (total variation); the best accuracy at prior q is (1-q) + q·E_{(1-q)/q}; and
+(ε, δ)-closeness is E_{e^ε} ≤ δ in both directions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whosin.errors import InputError, check_number, check_rates
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Roc"]
+
+Array = NDArray[np.float64]
+
+
+class Roc:
+    """An attacker's ROC, exact by its vertices or smooth by its functions.
+
+    Parameters
+    ----------
+    fpr, tpr : array-like
+        Points of a piecewise-linear curve. They are sorted by FPR; of points with the same FPR the highest
+        counts; (0, 0) and (1, 1), which every attacker reaches, are added.
+
+    Notes
+    -----
+    A curve need not be concave (a measured one may not be); :meth:`hull` makes it so. Guarantees and worlds
+    give concave curves. Cost: O(m log m) to build from m points, O(log m) a look-up.
+    """
+
+    __slots__ = ("_divergence", "_fpr", "_inverse", "_slopes", "_tpr", "_vertices")
+
+    def __init__(self, fpr: ArrayLike, tpr: ArrayLike) -> None:
+        x, y = check_rates("fpr", fpr), check_rates("tpr", tpr)
+        if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+            raise InputError(f"fpr and tpr take two equally long lists of points, got shapes {x.shape} and {y.shape}")
+        self._vertices: Array | None = _canonical(x, y)
+        self._tpr: Callable[[Array], Array] | None = None
+        self._inverse: Callable[[Array], Array] | None = None
+        self._divergence: Callable[[float], float] | None = None
+        self._slopes: tuple[float, float] | None = None
+
+    @classmethod
+    def from_function(
+        cls,
+        tpr: Callable[[Array], Array],
+        *,
+        fpr: Callable[[Array], Array],
+        divergence: Callable[[float], float],
+        slopes: tuple[float, float],
+    ) -> Roc:
+        """Build a smooth concave curve from its closed forms.
+
+        Parameters
+        ----------
+        tpr, fpr : callable
+            The curve and its inverse, vectorised over arrays of rates.
+        divergence : callable
+            The support function: γ ↦ max over the curve of TPR - γ·FPR.
+        slopes : (float, float)
+            The smallest and the largest likelihood ratio: the slope at FPR = 1 and at FPR = 0 (may be inf).
+        """
+        roc = cls.__new__(cls)
+        roc._vertices = None
+        roc._tpr, roc._inverse, roc._divergence, roc._slopes = tpr, fpr, divergence, slopes
+        return roc
+
+    @classmethod
+    def from_likelihoods(cls, inside: ArrayLike, outside: ArrayLike) -> Roc:
+        """Build the exact curve of the best attacker from two finite output laws.
+
+        ``inside[s]`` and ``outside[s]`` are the probabilities of output s when the record is in and out
+        (Neyman-Pearson: outputs are accused in falling order of their likelihood ratio).
+        """
+        p, q = check_rates("inside", inside), check_rates("outside", outside)
+        if p.ndim != 1 or p.shape != q.shape or p.size == 0:
+            raise InputError(f"inside and outside take two laws over the same outputs, got {p.shape} and {q.shape}")
+        for name, law in (("inside", p), ("outside", q)):
+            if abs(law.sum() - 1.0) > 1e-9:
+                raise InputError(f"{name} takes probabilities that sum to one, got a sum of {law.sum()!r}")
+        seen = (p > 0) | (q > 0)
+        p, q = p[seen], q[seen]
+        with np.errstate(divide="ignore"):
+            order = np.argsort(-(np.log(p) - np.log(q)), kind="stable")
+        return cls(np.minimum(np.cumsum(q[order]), 1.0), np.minimum(np.cumsum(p[order]), 1.0)).hull()
+
+    @property
+    def vertices(self) -> Array | None:
+        """The corners (FPR, TPR) of a piecewise-linear curve, one a row, or None for a smooth one."""
+        return None if self._vertices is None else self._vertices.copy()
+
+    def tpr(self, fpr: ArrayLike) -> Any:
+        """Return the TPR at each FPR: a float for a number, an array for an array."""
+        rates = check_rates("fpr", fpr)
+        if self._vertices is not None:
+            value = np.interp(rates, self._vertices[:, 0], self._vertices[:, 1])
+        else:
+            assert self._tpr is not None
+            value = self._tpr(rates)
+        return float(value) if np.ndim(value) == 0 else value
+
+    def fpr(self, tpr: ArrayLike) -> Any:
+        """Return the smallest FPR at which each TPR is reached."""
+        rates = check_rates("tpr", tpr)
+        if self._vertices is not None:
+            value = _leftmost(rates, self._vertices)
+        else:
+            assert self._inverse is not None
+            value = self._inverse(rates)
+        return float(value) if np.ndim(value) == 0 else value
+
+    def divergence(self, gamma: float) -> float:
+        """Return E_γ = max over the curve of TPR - γ·FPR, the hockey-stick divergence of in from out.
+
+        Exact on vertices; never below max(0, 1 - γ), which guessing blindly reaches.
+        """
+        gamma = check_number("gamma", gamma, low=0.0)
+        blind = max(0.0, 1.0 - gamma)
+        if math.isinf(gamma):
+            return float(self.tpr(0.0))
+        if self._vertices is not None:
+            return max(blind, float(np.max(self._vertices[:, 1] - gamma * self._vertices[:, 0])))
+        assert self._divergence is not None
+        return max(blind, float(self._divergence(gamma)))
+
+    def support(self, tpr_weight: float, fpr_weight: float) -> float:
+        """Return the largest ``tpr_weight * TPR + fpr_weight * FPR`` that any attacker reaches.
+
+        Attackers reach all points between the curve and its mirror image through (½, ½): doing the opposite
+        of an attack is an attack as well.
+        """
+        corner = max(0.0, tpr_weight + fpr_weight)
+        if tpr_weight > 0 > fpr_weight:
+            return max(corner, tpr_weight * self.divergence(-fpr_weight / tpr_weight))
+        if tpr_weight < 0 < fpr_weight:
+            opposite = -tpr_weight * self.divergence(-fpr_weight / tpr_weight)
+            return max(corner, tpr_weight + fpr_weight + opposite)
+        return corner
+
+    def slope_for(self, delta: float) -> float:
+        """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), rounded up.
+
+        It is the slope of the tangent to the curve from the point (0, delta); ln γ is the ε that goes with δ.
+        """
+        delta = check_number("delta", delta, low=0.0, high=1.0)
+        if self._vertices is None:
+            return _smooth_slope(self, delta)
+        above = self._vertices[self._vertices[:, 1] > delta]
+        if above.size == 0:
+            return 0.0
+        if above[0, 0] == 0.0:
+            return math.inf
+        return float(np.max((above[:, 1] - delta) / above[:, 0]))
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """The smallest and the largest likelihood ratio: the slopes at the right and at the left end."""
+        if self._slopes is not None:
+            return self._slopes
+        assert self._vertices is not None
+        v = self._vertices
+        high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
+        low = float((v[-1, 1] - v[-2, 1]) / (v[-1, 0] - v[-2, 0])) if len(v) > 1 else 0.0
+        return low, high
+
+    def hull(self) -> Roc:
+        """Return the least concave curve above this one: what mixing attacks reaches."""
+        if self._vertices is None:
+            return self
+        return _from_vertices(_concave(self._vertices))
+
+    def reversed(self) -> Roc:
+        """Return the curve with the roles of in and out exchanged: (FPR, TPR) ↦ (1 - TPR, 1 - FPR).
+
+        It is the curve of an attacker who looks for outsiders.
+        """
+        if self._vertices is not None:
+            return _from_vertices(_canonical(1.0 - self._vertices[::-1, 1], 1.0 - self._vertices[::-1, 0]))
+        tpr, inverse, low, high = self._tpr, self._inverse, *self.slopes
+        assert tpr is not None
+        assert inverse is not None
+        return Roc.from_function(
+            lambda x: 1.0 - inverse(1.0 - x),
+            fpr=lambda y: 1.0 - tpr(1.0 - y),
+            divergence=lambda g: 1.0 - g + g * self.divergence(1.0 / g) if g > 0 else 1.0,
+            slopes=(1.0 / high if high > 0 else math.inf, 1.0 / low if low > 0 else math.inf),
+        )
+
+    def symmetrised(self) -> Roc:
+        """Return the least concave curve above this one and its :meth:`reversed` (vertices only)."""
+        if self._vertices is None:
+            raise InputError("symmetrised takes a piecewise-linear curve, got a smooth one")
+        mirror = self.reversed()._vertices
+        assert mirror is not None
+        both = np.vstack([self._vertices, mirror])
+        return _from_vertices(_concave(_canonical(both[:, 0], both[:, 1])))
+
+    def compose(self, inner: Roc) -> Roc:
+        """Return FPR ↦ self.tpr(inner.tpr(FPR)): two comparisons in a row, in against middle, middle against out."""
+        if self._vertices is None or inner._vertices is None:
+            raise InputError("compose takes two piecewise-linear curves, got a smooth one")
+        x = np.union1d(inner._vertices[:, 0], _leftmost(self._vertices[:, 0], inner._vertices))
+        return _from_vertices(_canonical(x, self.tpr(inner.tpr(x))))
+
+    def dominates(self, other: Roc, tolerance: float = 0.0) -> bool:
+        """Tell whether this curve lies nowhere below ``other`` by more than ``tolerance``.
+
+        Exact when both are piecewise linear, and for a concave piecewise-linear curve against a smooth one (no
+        point of ``other`` above a line through an edge of self). Otherwise judged at 4,001 FPRs, dense at both ends.
+        """
+        tolerance = check_number("tolerance", tolerance, low=0.0)
+        if self._vertices is not None and other._vertices is not None:
+            x = np.union1d(self._vertices[:, 0], other._vertices[:, 0])
+        elif self._vertices is not None and self.is_concave:
+            v = self._vertices
+            edges = np.diff(v, axis=0)
+            rises = edges[:, 1] / edges[:, 0]
+            lines = v[:-1, 1] - rises * v[:-1, 0]
+            flat_top = other.tpr(0.0) <= v[0, 1] + tolerance
+            return bool(
+                flat_top and all(other.divergence(g) <= t + tolerance for g, t in zip(rises, lines, strict=True))
+            )
+        else:
+            ends = np.geomspace(1e-12, 0.5, 2000)
+            x = np.concatenate([[0.0], ends, 1.0 - ends[::-1], [1.0]])
+            if other._vertices is not None:
+                x = np.union1d(x, other._vertices[:, 0])
+        return bool(np.all(self.tpr(x) >= other.tpr(x) - tolerance))
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether the curve is concave, as that of the best attacker always is (up to rounding)."""
+        if self._vertices is None:
+            return True
+        hull = _concave(self._vertices)
+        return bool(np.max(np.interp(self._vertices[:, 0], hull[:, 0], hull[:, 1]) - self._vertices[:, 1]) <= 1e-12)
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
+        """Draw the curve; return the Matplotlib axes. Takes the extra ``whosin[plot]``."""
+        from whosin.plots.roc import RocDisplay
+
+        axes: Axes = RocDisplay.from_roc(self, **kwargs).plot(ax=ax).ax_
+        return axes
+
+    def to_dict(self, points: int = 201) -> dict[str, list[float]]:
+        """Return the curve for JSON: its vertices where they are few, otherwise ``points`` of them."""
+        if self._vertices is not None and len(self._vertices) <= points:
+            x, y = self._vertices[:, 0], self._vertices[:, 1]
+        else:
+            ends = np.geomspace(1e-8, 0.5, (points - 1) // 2)
+            x = np.unique(np.concatenate([[0.0], ends, 1.0 - ends, [1.0]]))
+            y = self.tpr(x)
+        return {"fpr": x.tolist(), "tpr": y.tolist()}
+
+    def __repr__(self) -> str:
+        kind = "smooth" if self._vertices is None else f"{len(self._vertices)} vertices"
+        return f"Roc({kind}, advantage {self.divergence(1.0):.6g})"
+
+
+def _from_vertices(vertices: Array) -> Roc:
+    roc = Roc.__new__(Roc)
+    roc._vertices = vertices
+    roc._tpr = roc._inverse = roc._divergence = roc._slopes = None
+    return roc
+
+
+def _canonical(x: Array, y: Array) -> Array:
+    """Sort by FPR, keep the highest TPR of each FPR, and start at FPR 0 and end at (1, 1)."""
+    x, y = np.concatenate([[0.0], x, [1.0]]), np.concatenate([[0.0], y, [1.0]])
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    last = np.append(x[1:] != x[:-1], True)
+    x, y = x[last], y[last]
+    falling = np.diff(y)
+    if np.any(falling < -1e-12):
+        raise InputError("tpr takes values that never fall as fpr rises")
+    return np.column_stack([x, np.maximum.accumulate(y)])
+
+
+def _concave(vertices: Array) -> Array:
+    """Upper concave hull of points sorted by FPR (Andrew's monotone chain, O(m))."""
+    kept: list[tuple[float, float]] = []
+    for x, y in vertices.tolist():
+        while len(kept) >= 2:
+            (x0, y0), (x1, y1) = kept[-2], kept[-1]
+            if (x1 - x0) * (y - y0) >= (y1 - y0) * (x - x0):
+                kept.pop()
+            else:
+                break
+        kept.append((x, y))
+    return np.array(kept)
+
+
+def _leftmost(rates: Array, vertices: Array) -> Array:
+    """Smallest FPR at which a piecewise-linear curve reaches each TPR."""
+    x, y = vertices[:, 0], vertices[:, 1]
+    i = np.clip(np.searchsorted(y, rates, side="left"), 1, len(y) - 1) if len(y) > 1 else np.zeros(rates.shape, int)
+    rise = y[i] - y[i - 1]
+    share = np.divide(rates - y[i - 1], rise, out=np.zeros(np.shape(rates)), where=rise > 0)
+    return np.asarray(np.where(rates <= y[0], 0.0, x[i - 1] + np.clip(share, 0.0, 1.0) * (x[i] - x[i - 1])))
+
+
+def _smooth_slope(roc: Roc, delta: float) -> float:
+    """Smallest γ with E_γ ≤ δ on a smooth curve, by a root search in ln γ that ends on the safe side."""
+    low, high = roc.slopes
+    if delta == 0.0:
+        return high
+    if roc.divergence(low) <= delta:
+        return low
+    if math.isfinite(high) and roc.divergence(high) > delta:
+        return math.inf
+    from scipy.optimize import brentq
+
+    top = 1.0 if math.isinf(high) else math.log(high)
+    while roc.divergence(math.exp(top)) > delta:
+        if top > 700:
+            return math.inf
+        top = min(2.0 * top, 709.0)
+    bottom = -1.0
+    while bottom > -700 and roc.divergence(math.exp(bottom)) <= delta:
+        bottom *= 2.0
+    root = brentq(lambda t: roc.divergence(math.exp(t)) - delta, bottom, top, xtol=1e-14, rtol=1e-14)
+    gamma, step = math.exp(float(root)), 1e-15
+    while roc.divergence(gamma) > delta:
+        gamma *= 1.0 + step
+        step *= 2.0
+    return gamma

@@ -1,0 +1,289 @@
+"""Games with one number as output: an estimate plus Laplace or Gaussian noise.
+
+Given that a record is in, the output is a mixture of noise around the estimates of the data sets that hold it; given
+that it is out, of the others. The hockey-stick divergence ∫(p - γq)_+ is the mass of p minus γ times that of q on the
+set where p > γq, so only the end points of that set are needed; the masses come from distribution functions.
+
+* Laplace noise: between neighbouring centres p - γq is a·e^{-u} + b·e^{u}, with at most one zero, in closed form.
+  Exact.
+* Gaussian noise: zeros of f = p - γq are bracketed on a grid of 1/100 of the noise scale and polished to rounding. A
+  cell of width h could hide two more zeros only if |f'| ≤ h·max|f''| at both its ends and, where no zero was seen,
+  |f| ≤ h²/8·max|f''| at one of them; what it hides is at most h³/8·max|f''|. The sum over such cells is stated as
+  ``error`` and added to every limit (so are the tails beyond 9 scales, below 1e-18).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.compute.roots import smallest_holding
+from whosin.roc import Roc
+from whosin.worlds.game import Game, adjacent_pairs
+from whosin.worlds.world import World
+
+__all__ = ["ContinuousGame"]
+
+Array = NDArray[np.float64]
+
+_CURVE_POINTS = 801
+_LARGEST_LOG_RATIO = 60.0
+
+
+class ContinuousGame(Game):
+    """A game whose output is an estimate plus noise.
+
+    Attributes
+    ----------
+    centres : ndarray
+        The estimate on each data set of the world.
+    error : float
+        Largest error of the divergences computed so far, from undetected zeros; rounding (about 1e-15) apart.
+    """
+
+    def __init__(self, world: World, centres: Array, noise: str, scale: float) -> None:
+        self.world, self.centres, self.noise, self.scale = world, centres, noise, scale
+        distinct, which = np.unique(centres, return_inverse=True)
+        members = world.membership
+        inclusion = world.inclusion
+        self._inside, self._outside = (np.full((len(world.universe), len(distinct)), np.nan) for _ in range(2))
+        for i in self._uncertain_records():
+            for table, chosen, share in (
+                (self._inside, members[:, i], inclusion[i]),
+                (self._outside, ~members[:, i], 1.0 - inclusion[i]),
+            ):
+                table[i] = np.bincount(which[chosen], world.prior[chosen], len(distinct)) / share
+        kind = _LaplaceMixtures if noise == "laplace" else _GaussianMixtures
+        self._mixtures = kind(distinct / scale)
+        self.error = 0.0
+
+    def roc(self, record: Any) -> Roc:
+        """Return the ROC of the best attacker on this record, by exact points at 801 likelihood ratios."""
+        index = self._uncertain(record)
+        low, high = (min(math.log(self._ratio(index, side)), _LARGEST_LOG_RATIO) for side in (True, False))
+        points = [self._point(index, math.exp(t), swapped=False) for t in np.linspace(-low, high, _CURVE_POINTS)]
+        return Roc([fpr for _, fpr in points], [tpr for tpr, _ in points]).hull()
+
+    def _point(self, index: int, gamma: float, swapped: bool) -> tuple[float, float]:
+        """Masses of in and out on the set where in > γ·out (roles exchanged where swapped)."""
+        p, q = (self._outside, self._inside) if swapped else (self._inside, self._outside)
+        tpr, fpr, error = self._mixtures.masses(p[index], q[index], gamma)
+        self.error = max(self.error, error)
+        return min(1.0, max(0.0, tpr)), min(1.0, max(0.0, fpr))
+
+    def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
+        p, q = (self._outside, self._inside) if swapped else (self._inside, self._outside)
+        tpr, fpr, error = self._mixtures.masses(p[index], q[index], gamma)
+        self.error = max(self.error, error)
+        return max(0.0, tpr - gamma * fpr + error)
+
+    def _closeness(self, delta: float) -> float:
+        rows = self._uncertain_records()
+        worst = max(self._ratio(i, side) for i in rows for side in (False, True))
+        if delta == 0.0 or worst <= 1.0:
+            return math.log(worst) if math.isfinite(worst) else math.inf
+        top = min(math.log(worst), 700.0) if math.isfinite(worst) else 1.0
+
+        def holds(epsilon: float) -> bool:
+            return all(self._divergence(i, math.exp(epsilon), side) <= delta for i in rows for side in (False, True))
+
+        while not holds(top):
+            if top >= 700.0:
+                return math.inf
+            top = min(2.0 * top, 700.0)
+        return smallest_holding(holds, 0.0, top, tolerance=1e-13)
+
+    def _ratio(self, index: int, negative: bool) -> float:
+        p, q = (self._outside, self._inside) if negative else (self._inside, self._outside)
+        return max(1.0, self._mixtures.largest_ratio(p[index], q[index]))
+
+    def _widest_step(self) -> float:
+        """Largest distance of the estimates on adjacent data sets, in noise scales."""
+        gaps = (
+            np.abs(self.centres[one] - self.centres[two]).max(initial=0.0) for one, two in adjacent_pairs(self.world)
+        )
+        return max(gaps, default=0.0) / self.scale
+
+    def _adjacent_epsilon(self, delta: float) -> float:
+        return self._mixtures.shift_epsilon(self._widest_step(), delta)
+
+    def _one_sided_ratio(self, negative: bool) -> float:
+        epsilon = self._mixtures.shift_epsilon(self._widest_step(), 0.0)
+        return math.exp(epsilon) if epsilon < 709.0 else math.inf
+
+
+class _Mixtures(ABC):
+    """Mixtures of unit-scale noise around sorted distinct centres, given by two vectors of weights."""
+
+    def __init__(self, centres: Array) -> None:
+        self.centres = centres
+
+    @abstractmethod
+    def masses(self, p: Array, q: Array, gamma: float) -> tuple[float, float, float]:
+        """Masses of p and q on {p > γq}, and a limit on the error of their divergence."""
+
+    @abstractmethod
+    def largest_ratio(self, p: Array, q: Array) -> float:
+        """Supremum of p/q."""
+
+    @abstractmethod
+    def shift_epsilon(self, shift: float, delta: float) -> float:
+        """Smallest ε such that the noise and the noise moved by ``shift`` scales are (ε, δ)-close."""
+
+
+class _LaplaceMixtures(_Mixtures):
+    """Between centres c_j and c_{j+1}, with u the distance from c_j: density (A_j e^{-u} + B_j e^{-(g_j - u)})/2."""
+
+    def __init__(self, centres: Array) -> None:
+        super().__init__(centres)
+        self.gaps = np.diff(centres)
+
+    def _pieces(self, weights: Array) -> tuple[Array, Array]:
+        """A_j seen from c_j of all centres up to j, and B_j seen from c_j of all centres from j on."""
+        left, right = weights.copy(), weights.copy()
+        shrink = np.exp(-self.gaps)
+        for j in range(1, len(weights)):
+            left[j] += left[j - 1] * shrink[j - 1]
+        for j in range(len(weights) - 2, -1, -1):
+            right[j] += right[j + 1] * shrink[j]
+        return left, right
+
+    def masses(self, p: Array, q: Array, gamma: float) -> tuple[float, float, float]:
+        (p_left, p_right), (q_left, q_right) = self._pieces(p), self._pieces(q)
+        totals = [0.0, 0.0]
+        for j, (mine, other) in ((0, (p_right, q_right)), (-1, (p_left, q_left))):
+            if mine[j] > gamma * other[j]:
+                totals = [totals[0] + 0.5 * mine[j], totals[1] + 0.5 * other[j]]
+        falling = p_left[:-1] - gamma * q_left[:-1]
+        rising = (p_right[1:] - gamma * q_right[1:]) * np.exp(-self.gaps)
+        start, stop = self._positive_part(falling, rising)
+        for k, (left, right) in enumerate(((p_left, p_right), (q_left, q_right))):
+            down = left[:-1] * (np.exp(-start) - np.exp(-stop))
+            up = right[1:] * (np.exp(stop - self.gaps) - np.exp(start - self.gaps))
+            totals[k] += 0.5 * float(np.sum(np.where(stop > start, down + up, 0.0)))
+        return totals[0], totals[1], 0.0
+
+    def _positive_part(self, falling: Array, rising: Array) -> tuple[Array, Array]:
+        """Where falling·e^{-u} + rising·e^{u} is positive within each gap, as [start, stop]."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            zero = np.where(falling * rising < 0, 0.5 * np.log(np.abs(falling / rising)), np.inf)
+        zero = np.clip(zero, 0.0, self.gaps)
+        start = np.where((falling > 0) | (rising <= 0), 0.0, np.where(falling < 0, zero, 0.0))
+        stop = np.where((falling > 0) & (rising < 0), zero, self.gaps)
+        return np.where((falling <= 0) & (rising <= 0), self.gaps, start), stop
+
+    def largest_ratio(self, p: Array, q: Array) -> float:
+        """The ratio is monotone between centres and constant beyond the last, so a centre attains its supremum."""
+        (p_left, p_right), (q_left, q_right) = self._pieces(p), self._pieces(q)
+        return float(np.max((p_left + p_right - p) / (q_left + q_right - q)))
+
+    def shift_epsilon(self, shift: float, delta: float) -> float:
+        """E_{e^ε} = 1 - e^{(ε - shift)/2}."""
+        return max(0.0, shift + 2.0 * math.log1p(-delta)) if delta < 1.0 else 0.0
+
+
+class _GaussianMixtures(_Mixtures):
+    """Unit Gaussian noise; zeros of p - γq on a grid, polished by bisection."""
+
+    _STEP = 0.01
+    _REACH = 9.0
+
+    def __init__(self, centres: Array) -> None:
+        super().__init__(centres)
+        low, high = centres[0] - self._REACH, centres[-1] + self._REACH
+        self.nodes = np.linspace(low, high, math.ceil((high - low) / self._STEP) + 1)
+        self._cache: dict[bytes, tuple[Array, Array, Array]] = {}
+
+    def masses(self, p: Array, q: Array, gamma: float) -> tuple[float, float, float]:
+        (p_density, p_slope, p_bend), (q_density, q_slope, q_bend) = self._at_nodes(p), self._at_nodes(q)
+        height = p_density - gamma * q_density
+        weights = p - gamma * q
+        crossings = np.flatnonzero((height[:-1] > 0) != (height[1:] > 0))
+        zeros = self._polish(weights, self.nodes[crossings], self.nodes[crossings + 1])
+        edges = np.concatenate([[-np.inf], zeros, [np.inf]])
+        positive = np.flatnonzero(self._signs(height, crossings))
+        p_mass, q_mass = (self._mass(law, edges)[positive].sum() for law in (p, q))
+        return (
+            float(p_mass),
+            float(q_mass),
+            self._missed(height, p_slope - gamma * q_slope, p_bend + gamma * q_bend, crossings),
+        )
+
+    def _signs(self, height: Array, crossings: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Whether p > γq on each stretch between crossings."""
+        return np.concatenate([height[:1], height[crossings + 1]]) > 0
+
+    def _missed(self, height: Array, slope: Array, bend: Array, crossings: NDArray[np.intp]) -> float:
+        """Largest mass that undetected pairs of zeros can hold."""
+        step = self.nodes[1] - self.nodes[0]
+        curvature = 1.25 * np.maximum(bend[:-1], bend[1:])
+        near_zero = np.minimum(np.abs(height[:-1]), np.abs(height[1:])) <= curvature * step**2 / 8
+        near_zero[crossings] = True
+        may_turn = np.maximum(np.abs(slope[:-1]), np.abs(slope[1:])) <= curvature * step
+        return float(np.sum(curvature[near_zero & may_turn]) * step**3 / 8) + 2e-18
+
+    def _at_nodes(self, weights: Array) -> tuple[Array, Array, Array]:
+        """Density and its slope at the nodes, and a limit on the size of its second derivative there."""
+        key = weights.tobytes()
+        if key not in self._cache:
+            density, slope, bend = (np.zeros(len(self.nodes)) for _ in range(3))
+            blocks = max(1, len(self.nodes) * len(weights) // 10**7 + 1)
+            for block in np.array_split(np.arange(len(self.nodes)), blocks):
+                z = self.nodes[block, None] - self.centres
+                bell = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+                density[block] = bell @ weights
+                slope[block] = -(bell * z) @ weights
+                bend[block] = (bell * np.abs(z * z - 1)) @ weights + 0.01 * density[block]
+            if len(self._cache) > 64:
+                self._cache.clear()
+            self._cache[key] = density, slope, bend
+        return self._cache[key]
+
+    def _polish(self, weights: Array, low: Array, high: Array) -> Array:
+        """Zeros of Σ weights·φ(x - centre) in the brackets, by bisection to the last digit."""
+        low, high = low.copy(), high.copy()
+        rising = self._height(weights, high) > 0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            past = (self._height(weights, middle) > 0) == rising
+            low, high = np.where(past, low, middle), np.where(past, middle, high)
+        return 0.5 * (low + high)
+
+    def _height(self, weights: Array, x: Array) -> Array:
+        return np.asarray(np.exp(-((x[:, None] - self.centres) ** 2) / 2) @ weights)
+
+    def _mass(self, weights: Array, edges: Array) -> Array:
+        """Mass of the mixture between neighbouring edges, from the nearer tail so that small ones keep their digits."""
+        from scipy.special import ndtr
+
+        z = edges[:, None] - self.centres
+        below, above = ndtr(z), ndtr(-z)
+        masses = np.where(z[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+        return np.asarray(masses @ weights)
+
+    def largest_ratio(self, p: Array, q: Array) -> float:
+        """Infinite unless both reach equally far; then the larger of the two tails and of the nodes, plus 1e-3 of
+        slack.
+
+        Between nodes ln(p/q) moves by at most its slope, the distance between the means of the two laws over the
+        centres, times half a step.
+        """
+        reach_p, reach_q = np.flatnonzero(p > 0), np.flatnonzero(q > 0)
+        if reach_p[0] < reach_q[0] or reach_p[-1] > reach_q[-1]:
+            return math.inf
+        p_density, q_density = self._at_nodes(p)[0], self._at_nodes(q)[0]
+        ends = [p[i] / q[i] for i in (reach_q[0], reach_q[-1])]
+        inner = float(np.max(p_density / q_density))
+        widest = float(self.centres[-1] - self.centres[0])
+        return float(max(*ends, inner * math.exp(0.5 * self._STEP * widest) if inner > max(ends) else inner))
+
+    def shift_epsilon(self, shift: float, delta: float) -> float:
+        """From the curve of two Gaussians ``shift`` apart."""
+        from whosin.guarantees.dp import shifted_normal_roc
+
+        slope = shifted_normal_roc(shift).slope_for(delta)
+        return math.inf if math.isinf(slope) else max(0.0, math.log(slope) if slope > 0 else 0.0)

@@ -1,0 +1,247 @@
+"""A game: a world in which a mechanism was run on every data set, and every notion's exact parameter in it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import ImplicationError, InputError, check_prior, check_probability
+from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
+from whosin.roc import Roc
+from whosin.worlds.world import World
+
+__all__ = ["FiniteGame", "Game"]
+
+Array = NDArray[np.float64]
+
+
+class Game(ABC):
+    """What is common to finite and continuous outputs."""
+
+    world: World
+
+    @abstractmethod
+    def roc(self, record: Any) -> Roc:
+        """Return the exact ROC of the best attacker on this record."""
+
+    @abstractmethod
+    def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
+        """E_γ(in‖out) of a record, or E_γ(out‖in), rounded up where it is not exact."""
+
+    @abstractmethod
+    def _closeness(self, delta: float) -> float:
+        """Smallest ε such that in and out are (ε, δ)-close for every uncertain record."""
+
+    @abstractmethod
+    def _adjacent_epsilon(self, delta: float) -> float:
+        """Smallest ε of (ε, δ)-DP over the adjacent data sets of the world."""
+
+    @abstractmethod
+    def _ratio(self, index: int, negative: bool) -> float:
+        """Largest ratio of the output's likelihoods given in and given out (or the inverse) of a record."""
+
+    @abstractmethod
+    def _one_sided_ratio(self, negative: bool) -> float:
+        """Largest ratio of likelihoods between adjacent data sets, with over without a record (or the inverse)."""
+
+    def accuracy(self, record: Any, prior: float | None = None) -> float:
+        """Return the exact accuracy of the best attacker on this record, at its own prior in the world or another."""
+        index = self._uncertain(record)
+        q = float(self.world.inclusion[index]) if prior is None else check_prior(prior)
+        return max(q, 1.0 - q) + self._excess(index, q)
+
+    def advantage(self, record: Any) -> float:
+        """Return the exact largest TPR - FPR on this record: the total variation between in and out."""
+        return self._divergence(self._uncertain(record), 1.0, swapped=False)
+
+    def pmp(self, delta: float = 0.0) -> PMP:
+        """Return the exact practical membership privacy: the smallest ε at this δ, over all records."""
+        return PMP(self._closeness(check_probability("delta", delta)), delta, self._fraction("PMP"))
+
+    def mip(self) -> MIP:
+        """Return the exact membership inference privacy: the best attacker's gain on the most exposed record."""
+        q = self._fraction("MIP")
+        worst = max(self._excess(index, q) for index in self._uncertain_records())
+        return MIP(min(max(worst, 0.0), 0.5), q)
+
+    def membership_privacy(self, negative: bool = False) -> MembershipPrivacy:
+        """Return the exact γ of Li et al. for the family that this world belongs to.
+
+        Under D_N (all subsets equally likely) it is computed from the posteriors. For independent worlds, and for
+        worlds of one size, it covers every prior of the family on this universe: by theorems 4.5 and 4.8 of Li et al.
+        that is the largest ratio between adjacent data sets. For an explicit prior it is the largest ratio under that
+        prior.
+        """
+        if self.world.kind == "all_subsets":
+            ratio = max(self._ratio(index, negative) for index in self._uncertain_records())
+            return MembershipPrivacy(max(1.0, 0.5 * (ratio + 1.0)), "uniform", negative)
+        if self.world.kind == "explicit":
+            ratio = max(self._ratio(index, negative) for index in self._uncertain_records())
+            return MembershipPrivacy(max(1.0, ratio), "prior", negative)
+        family = "independent" if self.world.kind == "independent" else "bounded"
+        return MembershipPrivacy(max(1.0, self._one_sided_ratio(negative)), family, negative)  # type: ignore[arg-type]
+
+    def dp(self, delta: float = 0.0) -> PureDP | ApproxDP:
+        """Return the exact differential privacy over adjacent data sets of this world.
+
+        Replace-one where all data sets have one size (the paper's ε(X)), add/remove otherwise.
+        """
+        delta = check_probability("delta", delta)
+        epsilon, adjacency = self._adjacent_epsilon(delta), "replace" if self.world.size is not None else "add_remove"
+        if delta == 0.0:
+            return PureDP(epsilon, adjacency)  # type: ignore[arg-type]
+        return ApproxDP(epsilon, delta, adjacency)  # type: ignore[arg-type]
+
+    def _excess(self, index: int, q: float) -> float:
+        """Accuracy beyond the blind guess at prior q: m·E_γ of the rarer class from the commoner, γ = (1-m)/m."""
+        rarer = min(q, 1.0 - q)
+        excess = rarer * self._divergence(index, (1.0 - rarer) / rarer, swapped=q > 0.5)
+        return min(rarer, max(0.0, excess))
+
+    def _fraction(self, notion: str) -> float:
+        fraction = self.world.train_fraction
+        if fraction is None or not 0.0 < fraction < 1.0:
+            raise ImplicationError(
+                f"{notion} is about a uniform subset of one size, neither empty nor everybody; this "
+                f"world is {self.world!r}. "
+                "Use uniform_subsets(universe, size)"
+            )
+        return fraction
+
+    def _uncertain(self, record: Any) -> int:
+        index = self.world.index(record)
+        if not 0.0 < self.world.inclusion[index] < 1.0:
+            raise InputError(
+                f"record {record!r} is surely {'in' if self.world.inclusion[index] >= 1 else 'out'}: no game"
+            )
+        return index
+
+    def _uncertain_records(self) -> list[int]:
+        inclusion = self.world.inclusion
+        uncertain = [i for i, p in enumerate(inclusion) if 0.0 < p < 1.0]
+        if not uncertain:
+            raise InputError("every record of this world is surely in or surely out: there is nothing to infer")
+        return uncertain
+
+
+class FiniteGame(Game):
+    """A game with finitely many outputs: exact up to rounding.
+
+    Attributes
+    ----------
+    outputs : tuple
+        The outputs, in the order of the columns.
+    laws : ndarray
+        Probability of each output on each data set of the world.
+    inside, outside : ndarray
+        Law of the output given that each record is in, and given that it is out; nan for records without doubt.
+    """
+
+    def __init__(self, world: World, outputs: tuple[Hashable, ...], laws: Array) -> None:
+        self.world, self.outputs, self.laws = world, outputs, laws
+        weighted = world.prior[:, None] * laws
+        members = world.membership.T.astype(np.float64)
+        inclusion = world.inclusion[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            self.inside = np.where(inclusion > 0, members @ weighted / inclusion, np.nan)
+            self.outside = np.where(inclusion < 1, (1.0 - members) @ weighted / (1.0 - inclusion), np.nan)
+
+    def roc(self, record: Any) -> Roc:
+        """Return the exact ROC of the best attacker on this record."""
+        index = self._uncertain(record)
+        inside, outside = self.inside[index], self.outside[index]
+        return Roc.from_likelihoods(np.minimum(inside, 1.0), np.minimum(outside, 1.0))
+
+    def posterior(self, record: Any, output: Hashable) -> float:
+        """Return P(record in D | output) exactly."""
+        index = self.world.index(record)
+        if output not in self.outputs:
+            raise InputError(f"output takes an output of the mechanism, got {output!r}")
+        column = self.world.prior * self.laws[:, self.outputs.index(output)]
+        total = float(column.sum())
+        if total == 0.0:
+            raise InputError(f"output {output!r} has probability zero in this world")
+        return float(column[self.world.membership[:, index]].sum()) / total
+
+    def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
+        p, q = (self.outside, self.inside) if swapped else (self.inside, self.outside)
+        return float(np.maximum(p[index] - gamma * q[index], 0.0).sum())
+
+    def _closeness(self, delta: float) -> float:
+        rows = self._uncertain_records()
+        p, q = self.inside[rows], self.outside[rows]
+        return _log(max(float(_slopes(p, q, delta).max()), float(_slopes(q, p, delta).max()), 1.0))
+
+    def _adjacent_epsilon(self, delta: float) -> float:
+        slope = 1.0
+        for one, other in self._adjacent_rows():
+            slope = max(slope, float(_slopes(one, other, delta).max()), float(_slopes(other, one, delta).max()))
+        return _log(slope)
+
+    def _one_sided_ratio(self, negative: bool) -> float:
+        ratio = 1.0
+        both = self.world.size is not None
+        for one, other in self._adjacent_rows():
+            if not negative or both:
+                ratio = max(ratio, float(_slopes(one, other, 0.0).max()))
+            if negative or both:
+                ratio = max(ratio, float(_slopes(other, one, 0.0).max()))
+        return ratio
+
+    def _ratio(self, index: int, negative: bool) -> float:
+        p, q = (self.outside, self.inside) if negative else (self.inside, self.outside)
+        return float(_slopes(p[index : index + 1], q[index : index + 1], 0.0).max())
+
+    def _adjacent_rows(self) -> Iterator[tuple[Array, Array]]:
+        """Laws of adjacent data sets, block by block: with a record against without, or with another in its place."""
+        for with_record, without in adjacent_pairs(self.world):
+            for start in range(0, len(with_record), 65536):
+                block = slice(start, start + 65536)
+                yield self.laws[with_record[block]], self.laws[without[block]]
+
+
+def adjacent_pairs(world: World) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the row numbers of adjacent data sets: each unordered pair once."""
+    n, masks = len(world.universe), world.masks
+    order = np.argsort(masks)
+    ranked = masks[order]
+
+    def rows_of(wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+        return order[at], ranked[at] == wanted
+
+    everyone = np.arange(len(masks))
+    for i in range(n):
+        has_i = (masks >> i) & 1 == 1
+        if world.size is None:
+            rows, found = rows_of(masks[has_i] ^ (1 << i))
+            yield everyone[has_i][found], rows[found]
+            continue
+        for j in range(i + 1, n):
+            swap = has_i & ((masks >> j) & 1 == 0)
+            rows, found = rows_of(masks[swap] ^ (1 << i) ^ (1 << j))
+            yield everyone[swap][found], rows[found]
+
+
+def _slopes(p: Array, q: Array, delta: float) -> Array:
+    """Smallest γ with Σ(p - γq)_+ ≤ δ for each row; zero rows give 1."""
+    if len(p) == 0:
+        return np.ones(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(p > 0, p / q, 0.0)
+    if delta == 0.0:
+        return np.asarray(ratios.max(axis=1))
+    order = np.argsort(-ratios, axis=1, kind="stable")
+    tpr, fpr = (np.cumsum(np.take_along_axis(law, order, axis=1), axis=1) for law in (p, q))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slopes = np.where(tpr > delta, (tpr - delta) / fpr, 0.0)
+    return np.asarray(slopes.max(axis=1))
+
+
+def _log(value: float) -> float:
+    return math.log(value) if math.isfinite(value) else math.inf

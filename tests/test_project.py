@@ -1,0 +1,154 @@
+"""What holds for the project as a whole: light imports, documented names, a full suite, pinned dependencies."""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import whosin
+
+ROOT = Path(__file__).parents[1]
+
+# The number of tests only grows. Raise this now and then: it catches a file that is silently no longer collected.
+FLOOR = 300
+
+HEAVY = [
+    "dp_accounting",
+    "matplotlib",
+    "pandas",
+    "rich",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn",
+    "torch",
+    "typer",
+]
+
+
+def run(*arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, encoding="utf-8", timeout=300, **options
+    )
+
+
+# --- the package ------------------------------------------------------------------------------------------------------
+
+
+def test_import_is_light():
+    done = run("-c", "import sys, whosin; print(*sorted(sys.modules))")
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert "whosin" in loaded
+    assert not loaded & set(HEAVY)
+
+
+def test_all_lists_the_public_names():
+    assert len(whosin.__all__) == len(set(whosin.__all__))
+    assert set(whosin.__all__) == {name for name in dir(whosin) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("name", sorted(whosin.__all__))
+def test_public_name_is_documented(name):
+    thing = getattr(whosin, name)
+    text = inspect.getdoc(thing) or ""
+    assert text.strip(), f"whosin.{name} has no docstring"
+    assert not text.startswith(f"{name}("), f"the docstring of whosin.{name} is only the one that dataclass writes"
+    api = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    assert re.search(rf"\bwhosin\.{name}\b", api), f"docs/api.rst does not list whosin.{name}"
+
+
+def test_types_are_shipped():
+    assert (Path(whosin.__file__).parent / "py.typed").is_file()
+
+
+# --- the suite --------------------------------------------------------------------------------------------------------
+
+
+def test_suite_is_complete():
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    done = run("-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", cwd=ROOT, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    collected = sum("::" in line for line in done.stdout.splitlines())
+    assert collected >= FLOOR
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+def tree() -> list[Path]:
+    """Return the project's own files: those git knows or would add, or else all but hidden and built ones."""
+    try:
+        done = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        paths = [ROOT / name for name in done.stdout.split("\0") if name]
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        skipped = {"_build", "_generated", "gallery", "build", "dist", "__pycache__"}
+        paths = [
+            path
+            for path in ROOT.rglob("*")
+            if not any(part in skipped or part.startswith(".venv") for part in path.relative_to(ROOT).parts)
+        ]
+    return [path for path in paths if path.is_file()]
+
+
+# Written in pieces, so that this file does not match. Not inside a longer path or a URL.
+HOME = re.compile(r"(?<![\w.~-])(?:/(?:home|Users)/[A-Za-z]|/ro" + r"ot/|[A-Z]:\\Users\\)")
+
+
+def test_home_paths_are_recognised():
+    assert HOME.search("open('/home" + "/ada/data.csv')")
+    assert HOME.search("C:" + "\\Users\\ada")
+    assert not HOME.search("https://example.org/home/page and src/home/x")
+
+
+def test_no_file_names_a_place_on_a_developers_machine():
+    files = tree()
+    assert ROOT / "pyproject.toml" in files
+    found = []
+    for path in files:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        if HOME.search(text) or (len(ROOT.parts) > 2 and str(ROOT) in text):
+            found.append(path.relative_to(ROOT).as_posix())
+    assert not found
+
+
+# --- dependencies -----------------------------------------------------------------------------------------------------
+
+
+def test_constraints_pin_every_dependency():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = [
+        pyproject["build-system"]["requires"],
+        pyproject["project"]["dependencies"],
+        *pyproject["project"]["optional-dependencies"].values(),
+    ]
+    named = [Requirement(line) for group in groups for line in group]
+    needed = [requirement for requirement in named if requirement.name != "whosin"]
+    assert needed
+
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {}
+    for line in lines:
+        if line and not line.startswith("#"):
+            pinned, version = re.fullmatch(r"([\w.-]+)==([\w.+!]+)", line).groups()
+            pins[canonicalize_name(pinned)] = version
+
+    for requirement in needed:
+        version = pins.get(canonicalize_name(requirement.name))
+        assert version is not None, f"constraints.txt does not pin {requirement.name}"
+        assert requirement.specifier.contains(version, prereleases=True), f"{requirement} excludes {version}"
