@@ -65,3 +65,7 @@ def _draw_implications(app: object) -> None:
 def setup(app):  # the type is Sphinx's own
     app.connect("builder-inited", _draw_implications)
     return {"parallel_read_safe": True}
+
+
+# Wide tables need the room that an empty side bar would take.
+html_sidebars = {"**": []}

@@ -55,7 +55,7 @@ def advantage(roc: Roc, prior: float = 0.5) -> float:
 
 
 def advantage_at_prior(roc: Roc, prior: float = 0.5) -> float:
-    """Return 2·accuracy - 1, the membership advantage of Xu et al. (definition 1); |2·prior - 1| is blind guessing."""
+    """Return 2·accuracy - 1, the membership advantage of Xu et al. (definition 1)."""
     return 2.0 * accuracy(roc, prior) - 1.0
 
 

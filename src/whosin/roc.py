@@ -48,7 +48,7 @@ class Roc:
     give concave curves. Cost: O(m log m) to build from m points, O(log m) a look-up.
     """
 
-    __slots__ = ("_divergence", "_fpr", "_inverse", "_slopes", "_tpr", "_vertices")
+    __slots__ = ("_divergence", "_inverse", "_mirrored", "_slopes", "_tpr", "_vertices")
 
     def __init__(self, fpr: ArrayLike, tpr: ArrayLike) -> None:
         x, y = check_rates("fpr", fpr), check_rates("tpr", tpr)
@@ -58,6 +58,7 @@ class Roc:
         self._tpr: Callable[[Array], Array] | None = None
         self._inverse: Callable[[Array], Array] | None = None
         self._divergence: Callable[[float], float] | None = None
+        self._mirrored: Callable[[float], float] | None = None
         self._slopes: tuple[float, float] | None = None
 
     @classmethod
@@ -67,6 +68,7 @@ class Roc:
         *,
         fpr: Callable[[Array], Array],
         divergence: Callable[[float], float],
+        mirrored: Callable[[float], float],
         slopes: tuple[float, float],
     ) -> Roc:
         """Build a smooth concave curve from its closed forms.
@@ -76,13 +78,17 @@ class Roc:
         tpr, fpr : callable
             The curve and its inverse, vectorised over arrays of rates.
         divergence : callable
-            The support function: γ ↦ max over the curve of TPR - γ·FPR.
+            The support function E_γ(P‖Q): γ ↦ max over the curve of TPR - γ·FPR.
+        mirrored : callable
+            E_γ(Q‖P), that of the :meth:`reversed` curve; its own closed form keeps digits that
+            1 - γ + γ·E_{1/γ}(P‖Q) would lose.
         slopes : (float, float)
             The smallest and the largest likelihood ratio: the slope at FPR = 1 and at FPR = 0 (may be inf).
         """
         roc = cls.__new__(cls)
         roc._vertices = None
-        roc._tpr, roc._inverse, roc._divergence, roc._slopes = tpr, fpr, divergence, slopes
+        roc._tpr, roc._inverse, roc._slopes = tpr, fpr, slopes
+        roc._divergence, roc._mirrored = divergence, mirrored
         return roc
 
     @classmethod
@@ -196,13 +202,22 @@ class Roc:
         """
         if self._vertices is not None:
             return _from_vertices(_canonical(1.0 - self._vertices[::-1, 1], 1.0 - self._vertices[::-1, 0]))
-        tpr, inverse, low, high = self._tpr, self._inverse, *self.slopes
+        tpr, inverse, divergence, mirrored, low, high = (
+            self._tpr,
+            self._inverse,
+            self._divergence,
+            self._mirrored,
+            *self.slopes,
+        )
         assert tpr is not None
         assert inverse is not None
+        assert divergence is not None
+        assert mirrored is not None
         return Roc.from_function(
             lambda x: 1.0 - inverse(1.0 - x),
             fpr=lambda y: 1.0 - tpr(1.0 - y),
-            divergence=lambda g: 1.0 - g + g * self.divergence(1.0 / g) if g > 0 else 1.0,
+            divergence=mirrored,
+            mirrored=divergence,
             slopes=(1.0 / high if high > 0 else math.inf, 1.0 / low if low > 0 else math.inf),
         )
 
@@ -280,7 +295,7 @@ class Roc:
 def _from_vertices(vertices: Array) -> Roc:
     roc = Roc.__new__(Roc)
     roc._vertices = vertices
-    roc._tpr = roc._inverse = roc._divergence = roc._slopes = None
+    roc._tpr = roc._inverse = roc._divergence = roc._mirrored = roc._slopes = None
     return roc
 
 

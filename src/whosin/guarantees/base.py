@@ -134,6 +134,10 @@ class Guarantee(ABC):
         fields = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in dataclasses.fields(self))
         return f"{type(self).__name__}({fields})"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the parameters only: the curve is built again where it is needed."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)

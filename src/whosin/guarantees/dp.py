@@ -64,7 +64,7 @@ class DifferentialPrivacy(Guarantee):
             Probability that the record is in, before the output is seen.
         world : {"independent", "fixed_size"}
             "independent": records are in or out independently of one another (Thudi et al. 2022, theorem 1). It
-            takes add/remove DP; from replace-one DP nothing follows, for A(D) = |D| is 0-DP and tells all.
+            takes add/remove DP; from replace-one DP nothing follows, for the mere size is 0-DP and tells all.
             "fixed_size": data sets of one known size (Izzo et al. 2022, proposition 6; Li et al. 2013, theorem
             4.8). It takes replace-one DP; from add/remove two steps are paid.
         """
@@ -211,9 +211,10 @@ def shifted_normal_roc(mu: float) -> Roc:
     def fpr(tpr: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(ndtr(ndtri(tpr) - mu))
 
-    return Roc.from_function(
-        tpr, fpr=fpr, divergence=lambda gamma: shifted_normal_divergence(mu, gamma), slopes=(0.0, math.inf)
-    )
+    def divergence(gamma: float) -> float:
+        return shifted_normal_divergence(mu, gamma)
+
+    return Roc.from_function(tpr, fpr=fpr, divergence=divergence, mirrored=divergence, slopes=(0.0, math.inf))
 
 
 def shifted_normal_divergence(mu: float, gamma: float) -> float:

@@ -152,7 +152,12 @@ def _one_step_roc(noise: float, rate: float) -> Roc:
     def divergence(gamma: float) -> float:
         return float(sampled_divergence(noise, rate, np.array([gamma]))[0])
 
-    return Roc.from_function(tpr, fpr=fpr, divergence=divergence, slopes=(1.0 - rate, math.inf))
+    def mirrored(gamma: float) -> float:
+        """E_γ(out‖in): out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1)."""
+        rest = 1.0 - gamma * (1.0 - rate)
+        return rest * full.divergence(gamma * rate / rest) if rest > 0.0 else 0.0
+
+    return Roc.from_function(tpr, fpr=fpr, divergence=divergence, mirrored=mirrored, slopes=(1.0 - rate, math.inf))
 
 
 def sampled_divergence(noise: float, rate: float, gamma: Array) -> Array:

@@ -45,7 +45,7 @@ class AdditiveMechanism(ABC):
 
 
 class Laplace(AdditiveMechanism):
-    """Laplace noise: density e^{-|x|/scale}/(2·scale)."""
+    """Laplace noise: density proportional to the exponential of minus the distance over ``scale``."""
 
     noise = "laplace"
 

@@ -22,6 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.compute.roots import smallest_holding
+from whosin.errors import check_number
+from whosin.risks import posterior_at
 from whosin.roc import Roc
 from whosin.worlds.game import Game, adjacent_pairs
 from whosin.worlds.world import World
@@ -67,6 +69,15 @@ class ContinuousGame(Game):
         low, high = (min(math.log(self._ratio(index, side)), _LARGEST_LOG_RATIO) for side in (True, False))
         points = [self._point(index, math.exp(t), swapped=False) for t in np.linspace(-low, high, _CURVE_POINTS)]
         return Roc([fpr for _, fpr in points], [tpr for tpr, _ in points]).hull()
+
+    def posterior(self, record: Any, output: float) -> float:
+        """Return P(record in D | output) from the two densities at that number."""
+        index = self._uncertain(record)
+        at = check_number("output", output, open_low=True, open_high=True) / self.scale
+        log_ratio = self._mixtures.log_density(self._inside[index], at) - self._mixtures.log_density(
+            self._outside[index], at
+        )
+        return posterior_at(float(self.world.inclusion[index]), log_ratio)
 
     def _point(self, index: int, gamma: float, swapped: bool) -> tuple[float, float]:
         """Masses of in and out on the set where in > γ·out (roles exchanged where swapped)."""
@@ -127,6 +138,16 @@ class _Mixtures(ABC):
         """Masses of p and q on {p > γq}, and a limit on the error of their divergence."""
 
     @abstractmethod
+    def log_kernel(self, distance: Array) -> Array:
+        """Logarithm of the noise density, up to a constant."""
+
+    def log_density(self, weights: Array, at: float) -> float:
+        """Logarithm of the mixture's density at a point, up to a constant; no underflow in the tails."""
+        terms = self.log_kernel(at - self.centres[weights > 0]) + np.log(weights[weights > 0])
+        top = float(terms.max())
+        return top + math.log(float(np.exp(terms - top).sum()))
+
+    @abstractmethod
     def largest_ratio(self, p: Array, q: Array) -> float:
         """Supremum of p/q."""
 
@@ -141,6 +162,9 @@ class _LaplaceMixtures(_Mixtures):
     def __init__(self, centres: Array) -> None:
         super().__init__(centres)
         self.gaps = np.diff(centres)
+
+    def log_kernel(self, distance: Array) -> Array:
+        return -np.abs(distance)
 
     def _pieces(self, weights: Array) -> tuple[Array, Array]:
         """A_j seen from c_j of all centres up to j, and B_j seen from c_j of all centres from j on."""
@@ -212,6 +236,9 @@ class _GaussianMixtures(_Mixtures):
             float(q_mass),
             self._missed(height, p_slope - gamma * q_slope, p_bend + gamma * q_bend, crossings),
         )
+
+    def log_kernel(self, distance: Array) -> Array:
+        return -0.5 * distance**2
 
     def _signs(self, height: Array, crossings: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether p > γq on each stretch between crossings."""

@@ -30,6 +30,10 @@ class Game(ABC):
         """Return the exact ROC of the best attacker on this record."""
 
     @abstractmethod
+    def posterior(self, record: Any, output: Any) -> float:
+        """Return P(record in D | output) exactly."""
+
+    @abstractmethod
     def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
         """E_γ(in‖out) of a record, or E_γ(out‖in), rounded up where it is not exact."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ __all__ = ["World", "all_subsets", "bounded_independent", "explicit", "independe
 Kind = Literal["uniform_subsets", "independent", "bounded_independent", "all_subsets", "one_of_two", "explicit"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
     """A universe and a prior over its subsets; build one with the functions of :mod:`whosin.worlds`."""
 
@@ -34,17 +35,17 @@ class World:
     prior: NDArray[np.float64] = field(repr=False)
     kind: Kind = "explicit"
 
-    @property
+    @cached_property
     def membership(self) -> NDArray[np.bool_]:
         """The matrix (data sets, records) that says who is in."""
         return membership(self.masks, len(self.universe))
 
-    @property
+    @cached_property
     def inclusion(self) -> NDArray[np.float64]:
         """The probability of each record to be in the data set."""
         return np.clip(self.prior @ self.membership, 0.0, 1.0)
 
-    @property
+    @cached_property
     def size(self) -> int | None:
         """The number of records of every data set, or None where it varies."""
         sizes = np.unique(self.membership.sum(axis=1))
