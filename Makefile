@@ -8,12 +8,12 @@ STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench clean
+.PHONY: help demo test check docs bench experiments clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(STAMP) ## a guided tour in the terminal
 	@$(BIN)/whosin demo
@@ -37,10 +37,14 @@ bench: $(STAMP) ## run the scripts in benchmarks/
 		echo "== $$script"; $(BIN)/python "$$script"; \
 	done
 
+experiments: $(STAMP) ## make the figures of the papers again
+	$(BIN)/python experiments/one_picture.py
+	$(BIN)/python -m experiments.thudi
+
 clean: ## remove caches and built files (the environment stays)
 	rm -rf build dist docs/_build docs/_generated docs/gallery docs/sg_execution_times.rst
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	find src tests docs examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests docs examples experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. Hatchling is installed first, from the same constraints, so that the build is pinned as well.
 $(STAMP): pyproject.toml constraints.txt
