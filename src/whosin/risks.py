@@ -228,8 +228,7 @@ def _best_vertex(roc: Roc, num: _Linear, den: _Linear) -> float:
 
 
 def _best_smooth(roc: Roc, num: _Linear, den: _Linear) -> float:
-    """Root of h(L) = max over the curve of (numerator - L·denominator), searched from above."""
-    from scipy.optimize import brentq
+    """Smallest L with max over the curve of (numerator - L·denominator) ≤ 0, by bisection from above."""
 
     def gap(level: float) -> float:
         return num.constant - level * den.constant + roc.support(num.tpr - level * den.tpr, num.fpr - level * den.fpr)
@@ -241,11 +240,12 @@ def _best_smooth(roc: Roc, num: _Linear, den: _Linear) -> float:
         width *= 2.0
         if width > 1e300:
             return math.inf
-    level = float(brentq(gap, low, low + width, xtol=1e-15, rtol=1e-14)) if gap(low) > 0 else low
-    step = 1e-16 * max(1.0, abs(level))
-    while gap(level) > 0:
-        level, step = level + step, 2.0 * step
-    return level
+    if gap(low) <= 0:
+        return float(low)
+    high = float(low) + width
+    while (middle := 0.5 * (low + high)) not in (low, high):
+        low, high = (middle, high) if gap(middle) > 0 else (low, middle)
+    return float(high)
 
 
 _NAMED: dict[str, Risk] = {

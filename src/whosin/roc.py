@@ -81,7 +81,7 @@ class Roc:
             The support function E_γ(P‖Q): γ ↦ max over the curve of TPR - γ·FPR.
         mirrored : callable
             E_γ(Q‖P), that of the :meth:`reversed` curve; its own closed form keeps digits that
-            1 - γ + γ·E_{1/γ}(P‖Q) would lose.
+            1 - γ + γ·E_{1/γ}(P‖Q) would lose. The same function for a symmetric curve.
         slopes : (float, float)
             The smallest and the largest likelihood ratio: the slope at FPR = 1 and at FPR = 0 (may be inf).
         """
@@ -107,8 +107,11 @@ class Roc:
         seen = (p > 0) | (q > 0)
         p, q = p[seen], q[seen]
         with np.errstate(divide="ignore"):
-            order = np.argsort(-(np.log(p) - np.log(q)), kind="stable")
-        return cls(np.minimum(np.cumsum(q[order]), 1.0), np.minimum(np.cumsum(p[order]), 1.0)).hull()
+            ratios = p / q
+        order = np.argsort(-ratios, kind="stable")
+        roc = cls(_running_share(q[order]), _running_share(p[order])).hull()
+        roc._slopes = float(ratios.min()), float(ratios.max())
+        return roc
 
     @property
     def vertices(self) -> Array | None:
@@ -171,12 +174,13 @@ class Roc:
         delta = check_number("delta", delta, low=0.0, high=1.0)
         if self._vertices is None:
             return _smooth_slope(self, delta)
-        above = self._vertices[self._vertices[:, 1] > delta]
+        if self._vertices[0, 1] > delta + 4.0 * np.finfo(np.float64).eps:
+            return math.inf
+        above = self._vertices[(self._vertices[:, 1] > delta) & (self._vertices[:, 0] > 0.0)]
         if above.size == 0:
             return 0.0
-        if above[0, 0] == 0.0:
-            return math.inf
-        return float(np.max((above[:, 1] - delta) / above[:, 0]))
+        with np.errstate(over="ignore"):
+            return float(np.max((above[:, 1] - delta) / above[:, 0]))
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -185,8 +189,9 @@ class Roc:
             return self._slopes
         assert self._vertices is not None
         v = self._vertices
-        high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
-        low = float((v[-1, 1] - v[-2, 1]) / (v[-1, 0] - v[-2, 0])) if len(v) > 1 else 0.0
+        with np.errstate(over="ignore"):
+            high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
+            low = float((v[-1, 1] - v[-2, 1]) / (v[-1, 0] - v[-2, 0]))
         return low, high
 
     def hull(self) -> Roc:
@@ -202,6 +207,8 @@ class Roc:
         """
         if self._vertices is not None:
             return _from_vertices(_canonical(1.0 - self._vertices[::-1, 1], 1.0 - self._vertices[::-1, 0]))
+        if self._mirrored is self._divergence:
+            return self
         tpr, inverse, divergence, mirrored, low, high = (
             self._tpr,
             self._inverse,
@@ -228,7 +235,8 @@ class Roc:
         mirror = self.reversed()._vertices
         assert mirror is not None
         both = np.vstack([self._vertices, mirror])
-        return _from_vertices(_concave(_canonical(both[:, 0], both[:, 1])))
+        both = both[np.lexsort((both[:, 1], both[:, 0]))]
+        return _from_vertices(_concave(_canonical(both[:, 0], np.maximum.accumulate(both[:, 1]))))
 
     def compose(self, inner: Roc) -> Roc:
         """Return FPR ↦ self.tpr(inner.tpr(FPR)): two comparisons in a row, in against middle, middle against out."""
@@ -312,6 +320,13 @@ def _canonical(x: Array, y: Array) -> Array:
     return np.column_stack([x, np.maximum.accumulate(y)])
 
 
+def _running_share(masses: Array) -> Array:
+    """Cumulated shares of the total, exactly 1 from the last positive mass on."""
+    shares = np.minimum(np.cumsum(masses) / masses.sum(), 1.0)
+    shares[int(np.flatnonzero(masses)[-1]) :] = 1.0
+    return np.asarray(shares)
+
+
 def _concave(vertices: Array) -> Array:
     """Upper concave hull of points sorted by FPR (Andrew's monotone chain, O(m))."""
     kept: list[tuple[float, float]] = []
@@ -341,7 +356,7 @@ def _smooth_slope(roc: Roc, delta: float) -> float:
     if delta == 0.0:
         return high
     if roc.divergence(low) <= delta:
-        return low
+        return 1.0 - delta
     if math.isfinite(high) and roc.divergence(high) > delta:
         return math.inf
     from scipy.optimize import brentq

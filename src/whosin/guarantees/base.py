@@ -160,13 +160,13 @@ def _digits(share: float) -> int:
 def _up(share: float) -> str:
     """Percentage rounded up, so that an upper limit stays one."""
     scale = 10.0 ** _digits(share)
-    return _percent(min(100.0, math.ceil(100 * share * scale - 1e-6) / scale))
+    return _percent(min(100.0, math.ceil(100 * share * scale * (1 - 1e-12)) / scale))
 
 
 def _down(share: float) -> str:
     """Percentage rounded down, so that a lower limit stays one."""
     scale = 10.0 ** _digits(share)
-    return _percent(max(0.0, math.floor(100 * share * scale + 1e-6) / scale))
+    return _percent(max(0.0, math.floor(100 * share * scale * (1 + 1e-12)) / scale))
 
 
 def _percent(value: float) -> str:

@@ -83,7 +83,9 @@ def implied(guarantee: Guarantee, target: type[Target], params: dict[str, Any]) 
         if edge.source == source and edge.target == wanted:
             _check_params(edge, params)
             return cast(Target, edge.derive(guarantee, **params))
-    if source == wanted and not params:
+    if source == wanted:
+        if params:
+            raise TypeError(f"implies({wanted}) from {source} takes no parameters; got {next(iter(params))!r}")
         return cast(Target, guarantee)
     for gap in NO_EDGES:
         if gap.source == source and gap.target == wanted:
@@ -121,6 +123,8 @@ def _to_approx(
     to = _adjacency(g, adjacency)
     if delta is None or sample_rate is not None:
         return ApproxDP(*_step_epsilon(g, g.epsilon, g.delta, adjacency, sample_rate), adjacency=to)
+    if delta == g.delta and to == g.adjacency:
+        return ApproxDP(g.epsilon, g.delta, to)
     roc = g.replace_roc() if to == "replace" else g.roc()
     return ApproxDP(_epsilon_at(roc, check_delta(delta, g)), check_delta(delta, g), to)
 
@@ -138,7 +142,9 @@ def _step_epsilon(
             )
         epsilon, delta = _sampled_epsilon(epsilon, rate), rate * delta
     if _adjacency(g, adjacency) == "replace" and g.adjacency == "add_remove":
-        delta = 0.0 if delta == 0.0 else min(1.0, (1.0 + _exp(epsilon)) * delta)
+        if delta > 0.0:
+            exact = ApproxDP(epsilon, delta).replace_roc().divergence(_exp(2.0 * epsilon))
+            delta = min(1.0, (1.0 + _exp(epsilon)) * delta, exact)
         epsilon = 2.0 * epsilon
     return epsilon, delta
 
@@ -205,11 +211,9 @@ def _roc_to_mip(roc: Roc, q: float) -> MIP:
 
 
 def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
-    return (
-        g
-        if delta is None
-        else PMP(_epsilon_at(g.roc(), check_delta(delta, g)), check_delta(delta, g), g.train_fraction)
-    )
+    if delta is None or delta == g.delta:
+        return g
+    return PMP(_epsilon_at(g.roc(), check_delta(delta, g)), check_delta(delta, g), g.train_fraction)
 
 
 def _pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
@@ -217,7 +221,8 @@ def _pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
         raise ImplicationError(
             f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train "
             f"fraction {train_fraction!r}: "
-            "it is about the one way of drawing the data set"
+            "it is about one way of drawing the data set. Counterexample: release D, unless it is that share of the "
+            "pool, then nothing"
         )
     return MIP(_half(g.advantage())) if g.train_fraction == 0.5 else _roc_to_mip(g.roc(), g.train_fraction)
 
@@ -226,7 +231,8 @@ def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
     if g.train_fraction != 0.5:
         raise ImplicationError(
             "η-MIP and (0, 2η)-PMP are the same only at train fraction 1/2; at "
-            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage():.6g}"
+            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage():.6g}. Counterexample at "
+            "q < 1/2: say 'maybe' of every member and of a share q/(1-q) of the others: 0-MIP, TPR - FPR = (1-2q)/(1-q)"
         )
     floor = g.advantage()
     if delta is not None and check_delta(delta, g) < floor:
@@ -268,7 +274,10 @@ def _dp_to_identifiability(g: DifferentialPrivacy, candidates: int) -> Different
 
 def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "replace") -> PureDP:
     if check_choice("adjacency", adjacency, ADJACENCIES) == "add_remove":
-        raise ImplicationError("differential identifiability compares data sets of one size: no add/remove DP follows")
+        raise ImplicationError(
+            "differential identifiability compares data sets of one size: no add/remove DP follows. "
+            "Counterexample: A(D) = |D|"
+        )
     least = 1.0 - (g.candidates - 1) * g.rho
     if least <= 0.0:
         raise ImplicationError(
@@ -314,6 +323,55 @@ def _membership_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee
         return implied(_membership_to_pure(g), target, params)
 
     return derive
+
+
+def _membership_to_pmp(g: MembershipPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
+    """Independent family: with x and x' both in (negative: out), P is at most γ times either alone: TV ≤ 1 - 1/γ."""
+    if g.family == "bounded":
+        return implied(_membership_to_pure(g), PMP, {"delta": delta, "train_fraction": train_fraction})
+    if g.family != "independent":
+        raise _no("MembershipPrivacy", "PMP")
+    apart = 1.0 - 1.0 / g.gamma
+    if delta is not None and check_delta(delta, g) < apart:
+        raise ImplicationError(
+            f"one-sided membership privacy gives no PMP with δ below 1 - 1/γ = {apart:.6g}, got delta={delta!r}. "
+            f"Counterexample: {_KMAX}"
+        )
+    return PMP(0.0, apart if delta is None else float(delta), train_fraction)
+
+
+def _membership_to_mip(g: MembershipPrivacy, train_fraction: float = 0.5) -> MIP:
+    if g.family == "bounded":
+        return implied(_membership_to_pure(g), MIP, {"train_fraction": train_fraction})
+    if g.family != "independent":
+        raise _no("MembershipPrivacy", "MIP")
+    return _pmp_to_mip(_membership_to_pmp(g, train_fraction=train_fraction))
+
+
+def _identifiability_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
+    def derive(g: DifferentialIdentifiability, **params: Any) -> Guarantee:
+        same = target is DifferentialIdentifiability and params.get("candidates", g.candidates) == g.candidates
+        return g if same else implied(_identifiability_to_pure(g), target, params)
+
+    return derive
+
+
+def _mip_to_mip(g: MIP, train_fraction: float | None = None) -> MIP:
+    if train_fraction is not None and train_fraction != g.train_fraction:
+        raise ImplicationError(
+            f"a MIP guarantee at train fraction {g.train_fraction:g} says nothing about {train_fraction!r}. "
+            "Counterexample: release D, unless it is that share of the pool, then nothing"
+        )
+    return g
+
+
+def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
+    """Sampling only helps, so the run is no easier to attack than full batches; far out in the tail it is no harder."""
+    to = _adjacency(g, adjacency)
+    if g.sample_rate == 0.0 or g.steps == 0:
+        return GaussianDP(0.0, to)
+    mu = math.sqrt(g.steps) / g.noise_multiplier if g.noise_multiplier > 0.0 else math.inf
+    return GaussianDP(2.0 * mu if to == "replace" else mu, to)
 
 
 # --- small helpers ---------------------------------------------------------------------------------------------
@@ -393,6 +451,7 @@ EDGES: tuple[Edge, ...] = (
     _edge(PureDP, GaussianDP, "Dong et al. 2019: μ = 2Φ⁻¹(e^ε/(1+e^ε))", _pure_to_gaussian),
     _edge(GaussianDP, GaussianDP, "Dong et al. 2019: add/remove μ ⇒ replace 2μ", _gaussian_to_gaussian),
     _edge(GaussianDP, ApproxDP, "Balle and Wang 2018, both directions", _curve_to_approx),
+    _edge(DPSGD, GaussianDP, "full batches are no harder to attack: μ = √T/σ, approached as FPR → 0", _sgd_to_gaussian),
     _edge(DPSGD, ApproxDP, "hockey-stick dual of the composed curve, the larger of both directions", _curve_to_approx),
     *(
         _edge(
@@ -421,6 +480,7 @@ EDGES: tuple[Edge, ...] = (
         )
         for source in (PureDP, ApproxDP, GaussianDP, DPSGD)
     ),
+    _edge(MIP, MIP, "the same statement at the same train fraction", _mip_to_mip, _HALF),
     _edge(PMP, PMP, "the (ε, δ) line that touches the curve at another δ", _pmp_to_pmp, _HALF),
     _edge(
         PMP, MIP, "Lowy et al. 2024, lemma 13, tightened: η = δ+(1-δ)/(1+e^{-ε})-½", _pmp_to_mip, _HALF, corrected=True
@@ -478,6 +538,7 @@ _NULL_REVEAL = "an output of probability C(n, n/2)⁻¹ that names the whole dat
 _SIZE = "A(D) = |D| is 0-PMP (and 0-MIP) in fixed-size worlds and reveals the only uncertain record elsewhere"
 _UNBOUNDED = "Gaussian noise: the posterior goes to 1 in the tail (Thudi et al. 2022, section 5.2)"
 _REVEAL = "reveal the record with probability δ, otherwise nothing: (0, δ)-DP, and posterior 1 when it happens"
+_RESPONSE = "randomised response keeps ε-DP and is no training run"
 _KMAX = "k-Max with the empty set sent to rank 1: γ = (2^k-1)/(2^k-2) under D_N, yet some outputs have ratio 0"
 
 NO_EDGES: tuple[NoEdge, ...] = (
@@ -502,6 +563,10 @@ NO_EDGES: tuple[NoEdge, ...] = (
         for source, example in (("ApproxDP", _REVEAL), ("GaussianDP", _UNBOUNDED), ("DPSGD", _UNBOUNDED))
         for target in ("MembershipPrivacy", "DifferentialIdentifiability", "PureDP")
     ),
+    *(
+        NoEdge(source, "DPSGD", "DPSGD names one mechanism, and a guarantee does not tell which one was run", _RESPONSE)
+        for source in ("PureDP", "ApproxDP", "GaussianDP", "DifferentialIdentifiability")
+    ),
     NoEdge("ApproxDP", "GaussianDP", "a Gaussian curve starts at TPR 0, an (ε, δ) curve at δ", _REVEAL),
     *(
         NoEdge("MembershipPrivacy", target, "either side alone leaves the other ratio unbounded", _KMAX)
@@ -516,5 +581,26 @@ EDGES += tuple(
         "Li et al. 2013, theorem 4.8 (⇐), then on from replace-one DP; bounded family only",
         _membership_through_pure(target),
     )
-    for target in (PMP, MIP, DifferentialIdentifiability)
+    for target in (ApproxDP, GaussianDP, DifferentialIdentifiability)
+)
+EDGES += tuple(
+    _edge(
+        MembershipPrivacy,
+        target,
+        "bounded family: Li et al. 2013, theorem 4.8 (⇐), then from replace-one DP; independent family, either side: "
+        "both x and x' in (or out) compare with one of them, so TV ≤ 1 - 1/γ",
+        derive,
+        _HALF,
+    )
+    for target, derive in ((PMP, _membership_to_pmp), (MIP, _membership_to_mip))
+)
+EDGES += tuple(
+    _edge(
+        DifferentialIdentifiability,
+        target,
+        "Li et al. 2013, section 5.2 (⇐), then on from replace-one DP; only where ρ < 1/(m-1)",
+        _identifiability_through_pure(target),
+        "the guarantee holds for every data set and every set of candidates",
+    )
+    for target in (ApproxDP, GaussianDP, PMP, MIP, MembershipPrivacy, DifferentialIdentifiability)
 )

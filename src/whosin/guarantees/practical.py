@@ -7,6 +7,7 @@ sums over data sets carry the same δ (its lemma 3 and corollary 4 double count)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from whosin.errors import check_number, check_probability
@@ -51,7 +52,7 @@ class PMP(Guarantee):
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return (-ε, ε) for δ = 0; for δ > 0 no output's likelihood ratio is bounded."""
-        return (-self.epsilon, self.epsilon) if self.delta == 0.0 else super().log_likelihood_ratios()
+        return (-self.epsilon, self.epsilon) if self.delta == 0.0 else (-math.inf, math.inf)
 
     @property
     def assumes(self) -> tuple[str, ...]:

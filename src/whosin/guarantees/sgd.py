@@ -31,6 +31,7 @@ __all__ = ["DPSGD", "grid_step", "sampled_gaussian_roc"]
 
 Array = NDArray[np.float64]
 
+_NO_NOISE = 1e-6  # less noise than this counts as none
 _TAIL = 10.0  # standard deviations; mass beyond is below 1e-23 and goes to infinite loss
 
 
@@ -71,7 +72,7 @@ class DPSGD(DifferentialPrivacy):
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return (T·ln(1-q), inf): with probability (1-q)^T the record was never sampled, so no output rules it out."""
-        if self.sample_rate == 0.0 or self.steps == 0:
+        if self.sample_rate == 0.0 or self.steps == 0 or math.isinf(self.noise_multiplier):
             return 0.0, 0.0
         lowest = -math.inf if self.sample_rate == 1.0 else self.steps * math.log1p(-self.sample_rate)
         return lowest, math.inf
@@ -102,7 +103,7 @@ def grid_step(noise: float, rate: float, steps: int) -> float:
     Its effect on the composed law grows with steps·spacing², and must stay small against the spread of one step's loss,
     about q·√(e^{1/σ²} - 1). At most a million points.
     """
-    if noise == 0.0 or rate == 0.0:
+    if noise < _NO_NOISE or math.isinf(noise) or rate == 0.0:
         return 1e-3
     spread = rate * math.sqrt(math.expm1(min(1.0 / noise**2, 500.0)))
     wanted = min(1e-3, 5e-3 / math.sqrt(max(steps, 1)), 0.05 * spread)
@@ -110,9 +111,10 @@ def grid_step(noise: float, rate: float, steps: int) -> float:
 
 
 def _highest_loss(noise: float, rate: float) -> float:
-    """Privacy loss of one step that is exceeded with probability below 1e-23."""
+    """Privacy loss of one step exceeded with probability below 1e-23, or 690: more counts as infinite."""
     mu = 1.0 / noise
-    return float(np.logaddexp(math.log1p(-min(rate, 0.999999)), math.log(rate) + mu * (_TAIL + mu) - mu * mu / 2.0))
+    highest = np.logaddexp(math.log1p(-min(rate, 0.999999)), math.log(rate) + mu * (_TAIL + mu) - mu * mu / 2.0)
+    return min(690.0, float(highest))
 
 
 @lru_cache(maxsize=64)
@@ -120,7 +122,7 @@ def sampled_gaussian_roc(noise: float, rate: float, steps: int, spacing: float, 
     """Return the member curve of the composed sampled Gaussian, exact or never below the truth."""
     if rate == 0.0 or steps == 0 or math.isinf(noise):
         return Roc([0.0], [0.0])
-    if noise == 0.0:
+    if noise < _NO_NOISE:
         caught = -math.expm1(steps * math.log1p(-rate)) if rate < 1.0 else 1.0
         return Roc([0.0], [caught])
     if rate == 1.0:
@@ -131,6 +133,8 @@ def sampled_gaussian_roc(noise: float, rate: float, steps: int, spacing: float, 
 
 
 def _full_batch_mu(noise: float, steps: int) -> float:
+    if steps == 0:
+        return 0.0
     return math.sqrt(steps) / noise if noise > 0 else math.inf
 
 

@@ -107,7 +107,7 @@ class KMax(FiniteMechanism):
 
     def __init__(self, universe: Sequence[Any], k: int, empty: Literal["lowest", "null"] = "lowest") -> None:
         self.values = tuple(universe)
-        self.k = check_whole("k", k, low=1, high=len(self.values))
+        self.k = check_whole("k", k, low=2, high=len(self.values))
         self.empty = check_choice("empty", empty, ("lowest", "null"))
         self._rank = {value: rank for rank, value in enumerate(self.values)}
 

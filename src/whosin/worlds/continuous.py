@@ -51,12 +51,11 @@ class ContinuousGame(Game):
         self.world, self.centres, self.noise, self.scale = world, centres, noise, scale
         distinct, which = np.unique(centres, return_inverse=True)
         members = world.membership
-        inclusion = world.inclusion
         self._inside, self._outside = (np.full((len(world.universe), len(distinct)), np.nan) for _ in range(2))
         for i in self._uncertain_records():
             for table, chosen, share in (
-                (self._inside, members[:, i], inclusion[i]),
-                (self._outside, ~members[:, i], 1.0 - inclusion[i]),
+                (self._inside, members[:, i], world.inside_mass[i]),
+                (self._outside, ~members[:, i], world.outside_mass[i]),
             ):
                 table[i] = np.bincount(which[chosen], world.prior[chosen], len(distinct)) / share
         kind = _LaplaceMixtures if noise == "laplace" else _GaussianMixtures
@@ -227,7 +226,7 @@ class _GaussianMixtures(_Mixtures):
         height = p_density - gamma * q_density
         weights = p - gamma * q
         crossings = np.flatnonzero((height[:-1] > 0) != (height[1:] > 0))
-        zeros = self._polish(weights, self.nodes[crossings], self.nodes[crossings + 1])
+        zeros = self._polish(weights, self.nodes[crossings], self.nodes[crossings + 1], height[crossings + 1] > 0)
         edges = np.concatenate([[-np.inf], zeros, [np.inf]])
         positive = np.flatnonzero(self._signs(height, crossings))
         p_mass, q_mass = (self._mass(law, edges)[positive].sum() for law in (p, q))
@@ -270,10 +269,9 @@ class _GaussianMixtures(_Mixtures):
             self._cache[key] = density, slope, bend
         return self._cache[key]
 
-    def _polish(self, weights: Array, low: Array, high: Array) -> Array:
+    def _polish(self, weights: Array, low: Array, high: Array, rising: NDArray[np.bool_]) -> Array:
         """Zeros of Σ weights·φ(x - centre) in the brackets, by bisection to the last digit."""
         low, high = low.copy(), high.copy()
-        rising = self._height(weights, high) > 0
         for _ in range(60):
             middle = 0.5 * (low + high)
             past = (self._height(weights, middle) > 0) == rising
@@ -293,20 +291,35 @@ class _GaussianMixtures(_Mixtures):
         return np.asarray(masses @ weights)
 
     def largest_ratio(self, p: Array, q: Array) -> float:
-        """Infinite unless both reach equally far; then the larger of the two tails and of the nodes, plus 1e-3 of
-        slack.
+        """Infinite unless both reach equally far; otherwise an upper limit on a ratio of two exponential sums.
 
-        Between nodes ln(p/q) moves by at most its slope, the distance between the means of the two laws over the
-        centres, times half a step.
+        ln(p/q) moves by at most the width of the centres a unit, and beyond ±x it is that of the outermost centres up
+        to 1e-12, so a grid over [-x, x] with half a step's movement added limits it. Centres much nearer to one another
+        than their width make the grid coarse and the limit loose.
         """
         reach_p, reach_q = np.flatnonzero(p > 0), np.flatnonzero(q > 0)
         if reach_p[0] < reach_q[0] or reach_p[-1] > reach_q[-1]:
             return math.inf
-        p_density, q_density = self._at_nodes(p)[0], self._at_nodes(q)[0]
-        ends = [p[i] / q[i] for i in (reach_q[0], reach_q[-1])]
-        inner = float(np.max(p_density / q_density))
-        widest = float(self.centres[-1] - self.centres[0])
-        return float(max(*ends, inner * math.exp(0.5 * self._STEP * widest) if inner > max(ends) else inner))
+        ends = max(p[i] / q[i] for i in (reach_q[0], reach_q[-1]))
+        used = self.centres[(p > 0) | (q > 0)]
+        if len(used) == 1:
+            return float(ends)
+        width, gap = float(used[-1] - used[0]), float(np.min(np.diff(used)))
+        least = min(float(p[p > 0].min()), float(q[q > 0].min()))
+        far = float(np.abs(used).max()) + (math.log(len(used) / least) + 30.0) / gap
+        x = np.linspace(-far, far, 200_001)
+        step = (x[1] - x[0]) * width
+        inner = max(self._log_ratios(p, q, block) for block in np.array_split(x, 1 + len(x) * len(p) // 10**7))
+        return max(
+            float(ends) * (1.0 + 1e-12), math.exp(inner + 0.5 * step) if ends == 0.0 or inner > math.log(ends) else 0.0
+        )
+
+    def _log_ratios(self, p: Array, q: Array, x: Array) -> float:
+        """Largest ln(p/q) at the points."""
+        from scipy.special import logsumexp
+
+        exponents = x[:, None] * self.centres - 0.5 * self.centres**2
+        return float(np.max(logsumexp(exponents, b=p, axis=1) - logsumexp(exponents, b=q, axis=1)))
 
     def shift_epsilon(self, shift: float, delta: float) -> float:
         """From the curve of two Gaussians ``shift`` apart."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.compute.closeness import closeness_slopes
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.roc import Roc
@@ -104,6 +105,8 @@ class Game(ABC):
     def _excess(self, index: int, q: float) -> float:
         """Accuracy beyond the blind guess at prior q: m·E_γ of the rarer class from the commoner, γ = (1-m)/m."""
         rarer = min(q, 1.0 - q)
+        if rarer == 0.0:
+            return 0.0
         excess = rarer * self._divergence(index, (1.0 - rarer) / rarer, swapped=q > 0.5)
         return min(rarer, max(0.0, excess))
 
@@ -119,18 +122,16 @@ class Game(ABC):
 
     def _uncertain(self, record: Any) -> int:
         index = self.world.index(record)
-        if not 0.0 < self.world.inclusion[index] < 1.0:
-            raise InputError(
-                f"record {record!r} is surely {'in' if self.world.inclusion[index] >= 1 else 'out'}: no game"
-            )
+        if not self.world.uncertain[index]:
+            where = "in" if self.world.inside_mass[index] > 0.0 else "out"
+            raise InputError(f"record {record!r} is surely {where}: no game")
         return index
 
     def _uncertain_records(self) -> list[int]:
-        inclusion = self.world.inclusion
-        uncertain = [i for i, p in enumerate(inclusion) if 0.0 < p < 1.0]
-        if not uncertain:
+        uncertain = np.flatnonzero(self.world.uncertain)
+        if uncertain.size == 0:
             raise InputError("every record of this world is surely in or surely out: there is nothing to infer")
-        return uncertain
+        return uncertain.tolist()
 
 
 class FiniteGame(Game):
@@ -150,10 +151,9 @@ class FiniteGame(Game):
         self.world, self.outputs, self.laws = world, outputs, laws
         weighted = world.prior[:, None] * laws
         members = world.membership.T.astype(np.float64)
-        inclusion = world.inclusion[:, None]
         with np.errstate(invalid="ignore", divide="ignore"):
-            self.inside = np.where(inclusion > 0, members @ weighted / inclusion, np.nan)
-            self.outside = np.where(inclusion < 1, (1.0 - members) @ weighted / (1.0 - inclusion), np.nan)
+            self.inside = members @ weighted / world.inside_mass[:, None]
+            self.outside = (1.0 - members) @ weighted / world.outside_mass[:, None]
 
     def roc(self, record: Any) -> Roc:
         """Return the exact ROC of the best attacker on this record."""
@@ -179,12 +179,16 @@ class FiniteGame(Game):
     def _closeness(self, delta: float) -> float:
         rows = self._uncertain_records()
         p, q = self.inside[rows], self.outside[rows]
-        return _log(max(float(_slopes(p, q, delta).max()), float(_slopes(q, p, delta).max()), 1.0))
+        return _log(max(float(closeness_slopes(p, q, delta).max()), float(closeness_slopes(q, p, delta).max()), 1.0))
 
     def _adjacent_epsilon(self, delta: float) -> float:
         slope = 1.0
         for one, other in self._adjacent_rows():
-            slope = max(slope, float(_slopes(one, other, delta).max()), float(_slopes(other, one, delta).max()))
+            slope = max(
+                slope,
+                float(closeness_slopes(one, other, delta).max(initial=0.0)),
+                float(closeness_slopes(other, one, delta).max(initial=0.0)),
+            )
         return _log(slope)
 
     def _one_sided_ratio(self, negative: bool) -> float:
@@ -192,14 +196,14 @@ class FiniteGame(Game):
         both = self.world.size is not None
         for one, other in self._adjacent_rows():
             if not negative or both:
-                ratio = max(ratio, float(_slopes(one, other, 0.0).max()))
+                ratio = max(ratio, float(closeness_slopes(one, other, 0.0).max(initial=0.0)))
             if negative or both:
-                ratio = max(ratio, float(_slopes(other, one, 0.0).max()))
+                ratio = max(ratio, float(closeness_slopes(other, one, 0.0).max(initial=0.0)))
         return ratio
 
     def _ratio(self, index: int, negative: bool) -> float:
         p, q = (self.outside, self.inside) if negative else (self.inside, self.outside)
-        return float(_slopes(p[index : index + 1], q[index : index + 1], 0.0).max())
+        return float(closeness_slopes(p[index : index + 1], q[index : index + 1], 0.0).max())
 
     def _adjacent_rows(self) -> Iterator[tuple[Array, Array]]:
         """Laws of adjacent data sets, block by block: with a record against without, or with another in its place."""
@@ -230,21 +234,6 @@ def adjacent_pairs(world: World) -> Iterator[tuple[NDArray[np.int64], NDArray[np
             swap = has_i & ((masks >> j) & 1 == 0)
             rows, found = rows_of(masks[swap] ^ (1 << i) ^ (1 << j))
             yield everyone[swap][found], rows[found]
-
-
-def _slopes(p: Array, q: Array, delta: float) -> Array:
-    """Smallest γ with Σ(p - γq)_+ ≤ δ for each row; zero rows give 1."""
-    if len(p) == 0:
-        return np.ones(1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = np.where(p > 0, p / q, 0.0)
-    if delta == 0.0:
-        return np.asarray(ratios.max(axis=1))
-    order = np.argsort(-ratios, axis=1, kind="stable")
-    tpr, fpr = (np.cumsum(np.take_along_axis(law, order, axis=1), axis=1) for law in (p, q))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.where(tpr > delta, (tpr - delta) / fpr, 0.0)
-    return np.asarray(slopes.max(axis=1))
 
 
 def _log(value: float) -> float:

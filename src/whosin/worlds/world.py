@@ -43,7 +43,22 @@ class World:
     @cached_property
     def inclusion(self) -> NDArray[np.float64]:
         """The probability of each record to be in the data set."""
-        return np.clip(self.prior @ self.membership, 0.0, 1.0)
+        return self.inside_mass / (self.inside_mass + self.outside_mass)
+
+    @cached_property
+    def inside_mass(self) -> NDArray[np.float64]:
+        """The total prior of the data sets with each record; exactly zero where there are none."""
+        return self.prior @ self.membership
+
+    @cached_property
+    def outside_mass(self) -> NDArray[np.float64]:
+        """The total prior of the data sets without each record; exactly zero where there are none."""
+        return self.prior @ ~self.membership
+
+    @cached_property
+    def uncertain(self) -> NDArray[np.bool_]:
+        """Whether each record is in some data sets and not in others."""
+        return (self.inside_mass > 0.0) & (self.outside_mass > 0.0)
 
     @cached_property
     def size(self) -> int | None:

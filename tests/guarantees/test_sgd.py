@@ -1,0 +1,375 @@
+"""DPSGD: the composed curve against closed forms, an integral, a brute-force composition and another accountant.
+
+The composed curve may lie a little above the truth, never below it: inequalities first, closeness second.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+import whosin as wi
+from whosin.guarantees.sgd import grid_step, sampled_divergence, sampled_gaussian_roc
+
+INF = math.inf
+RUN = wi.DPSGD(0.8, 0.004, 2000)
+
+
+def composed(noise, rate, steps):
+    """The curve by composition even where a closed form exists."""
+    return sampled_gaussian_roc(noise, rate, steps, grid_step(noise, rate, steps), closed_form=False)
+
+
+def loss(x, noise, rate):
+    """ln of the likelihood ratio of one step at output x."""
+    return np.log1p(rate * np.expm1((2 * x - 1) / (2 * noise**2)))
+
+
+def output_at(value, noise, rate):
+    """The output at which one step's loss is `value`; -inf below the smallest loss."""
+    inner = np.expm1(value) / rate + 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(inner > 0.0, 0.5 + noise**2 * np.log(np.maximum(inner, 0.0)), -np.inf)
+
+
+# --- golden numbers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fpr", "tpr"), [(1e-5, 6.26e-5), (1e-4, 4.63e-4), (1e-3, 3.45e-3), (1e-2, 0.02531)])
+def test_a_known_run(fpr, tpr):
+    """Noise 0.8, rate 0.004, 2,000 steps; the figures come from an independent composition, to the printed digits."""
+    assert RUN.tpr_at(fpr) == pytest.approx(tpr, rel=1e-3)
+
+
+def test_the_swapped_roles_understate():
+    """Thresholding out against in finds 3.62e-5 at FPR 1e-5, little more than half of the member curve."""
+    swapped = RUN.roc().reversed().tpr(1e-5)
+    assert swapped == pytest.approx(3.62e-5, rel=2e-3)
+    assert swapped < 0.6 * RUN.tpr_at(1e-5)
+
+
+# --- one step: the closed form, and the composition against it -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate"), [(0.8, 0.004), (0.5, 0.1), (2.0, 0.01), (1.0, 0.5), (5.0, 0.9), (1.0, 0.999)]
+)
+def test_one_step_composed_is_never_below_the_closed_form(noise, rate):
+    fpr = np.concatenate([np.geomspace(1e-8, 0.5, 300), np.linspace(0.5, 1.0, 50)])
+    exact, found = wi.DPSGD(noise, rate, 1).tpr_at(fpr), composed(noise, rate, 1).tpr(fpr)
+    assert np.all(found >= exact * (1 - 1e-15))
+    assert np.max(found / exact) <= 1 + 1e-5
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.004), (0.5, 0.1), (1.0, 0.5), (3.0, 0.2)])
+def test_one_step_closed_form_by_thresholds(noise, rate):
+    """Accuse where the output exceeds c: FPR = P(N(0, σ²) > c), TPR mixes in P(N(1, σ²) > c)."""
+    for cut in np.linspace(-3.0, 5.0, 33) * noise:
+        fpr = float(ndtr(-cut / noise))
+        tpr = (1 - rate) * fpr + rate * float(ndtr((1 - cut) / noise))
+        roc = wi.DPSGD(noise, rate, 1).roc()
+        assert roc.tpr(fpr) == pytest.approx(tpr, rel=1e-12)
+        assert roc.fpr(tpr) == pytest.approx(fpr, rel=1e-9)
+        slope = math.exp(float(loss(cut, noise, rate)))
+        assert roc.divergence(slope) == pytest.approx(tpr - slope * fpr, abs=1e-15)
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.01), (2.0, 0.3)])
+def test_one_step_divergence_by_integration(noise, rate):
+    from scipy.integrate import quad
+
+    def density(x, centre):
+        return math.exp(-((x - centre) ** 2) / (2 * noise**2)) / (noise * math.sqrt(2 * math.pi))
+
+    for gamma in (0.5, 1 - rate / 2, 1.0, 1.01, 2.0):
+        cut = float(output_at(math.log(gamma), noise, rate)) if gamma > 1 - rate else -40.0 * noise
+        cut = max(cut, -40.0 * noise)
+        gap = lambda x, g=gamma: (1 - rate - g) * density(x, 0) + rate * density(x, 1)  # noqa: E731
+        parts = [
+            quad(gap, a, b, epsabs=1e-15, epsrel=1e-13)[0] for a, b in ((cut, cut + 8 * noise), (cut + 8 * noise, INF))
+        ]
+        if cut == -40.0 * noise:
+            parts = [quad(gap, -INF, 0.5, epsabs=1e-15)[0], quad(gap, 0.5, INF, epsabs=1e-15)[0]]
+        assert wi.DPSGD(noise, rate, 1).roc().divergence(gamma) == pytest.approx(sum(parts), abs=1e-12)
+        assert sampled_divergence(noise, rate, np.array([gamma]))[0] == pytest.approx(sum(parts), abs=1e-12)
+
+
+def test_one_step_mirror_keeps_its_digits():
+    """Small FPRs of the mirrored curve: out is accused where the output falls below c."""
+    noise, rate = 1.0, 0.1
+    mirrored = wi.DPSGD(noise, rate, 1).roc().reversed()
+    for cut in (-1.0, -2.0, -3.0, -4.0, -5.0, -6.0):
+        tpr = float(ndtr(cut / noise))
+        fpr = (1 - rate) * tpr + rate * float(ndtr((cut - 1) / noise))
+        assert mirrored.tpr(fpr) == pytest.approx(tpr, rel=1e-9)
+    assert mirrored.tpr(0.0) == pytest.approx(0.0, abs=1e-15)
+    assert mirrored.slopes == pytest.approx((0.0, 1 / 0.9), rel=1e-12)
+
+
+# --- two steps: a one-dimensional integral ---------------------------------------------------------------------------
+
+
+def two_steps(noise, rate, threshold):
+    """(FPR, TPR) of "sum of two losses above threshold": integrate over the first output, the second is a tail."""
+    from scipy.integrate import quad_vec
+
+    centres = np.array([0.0, 1.0])
+
+    def integrand(x):
+        cut = float(output_at(threshold - loss(x, noise, rate), noise, rate))
+        tails = ndtr((centres - cut) / noise)
+        bells = np.exp(-((x - centres) ** 2) / (2 * noise**2)) / (noise * math.sqrt(2 * math.pi))
+        mix = np.array([1 - rate, rate])
+        return np.array([bells[0] * tails[0], (bells @ mix) * (tails @ mix)])
+
+    edge = float(output_at(threshold - math.log1p(-rate), noise, rate))
+    edge = min(max(edge, -12 * noise), 1 + 12 * noise)
+    points = [-12 * noise, edge, 1 + 12 * noise]
+    parts = [quad_vec(integrand, a, b, epsabs=1e-16, epsrel=1e-11)[0] for a, b in itertools.pairwise(points) if b > a]
+    return np.sum(parts, axis=0)
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.1), (1.0, 0.5), (2.0, 0.05), (0.5, 0.02)])
+def test_two_steps_against_an_integral(noise, rate):
+    roc = wi.DPSGD(noise, rate, 2).roc()
+    seen = []
+    for threshold in (-0.02, 0.0, 0.02, 0.1, 0.5, 1.0, 2.0, 4.0):
+        fpr, tpr = two_steps(noise, rate, threshold)
+        if 1e-9 < fpr < 1 - 1e-9:
+            seen.append(fpr)
+            assert roc.tpr(fpr) >= tpr * (1 - 1e-9)
+            assert roc.tpr(fpr) == pytest.approx(tpr, rel=1e-4)
+    assert len(seen) >= 5
+    assert min(seen) < 1e-3
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.2, 3), (0.7, 0.05, 6)])
+def test_a_few_steps_against_a_brute_force_composition(noise, rate, steps):
+    """Round the one-step loss on a fine grid of outputs and convolve directly.
+
+    Any threshold on a rounded loss is an attack, and nearly the best one: its points lie just below the curve.
+    """
+    edges = noise * np.linspace(-9.0, 9.0 + 1 / noise, 200001)
+    out = np.diff(ndtr(edges / noise))
+    inside = (1 - rate) * out + rate * np.diff(ndtr((edges - 1) / noise))
+    roc = wi.DPSGD(noise, rate, steps).roc()
+    for cells in (np.floor(loss(edges[:-1], noise, rate) / 2e-3), np.ceil(loss(edges[1:], noise, rate) / 2e-3)):
+        cells = (cells - cells.min()).astype(int)
+        one_in, one_out = (np.bincount(cells, law) for law in (inside, out))
+        law_in, law_out = one_in, one_out
+        for _ in range(steps - 1):
+            law_in, law_out = np.convolve(law_in, one_in), np.convolve(law_out, one_out)
+        fpr, tpr = np.cumsum(law_out[::-1]), np.cumsum(law_in[::-1])
+        judged = (fpr > 1e-6) & (fpr < 1 - 1e-6)
+        assert judged.sum() > 100
+        assert np.all(roc.tpr(fpr[judged]) >= tpr[judged] * (1 - 1e-6))
+        assert np.max(roc.tpr(fpr[judged]) / tpr[judged]) <= 1 + 1e-3
+
+
+# --- many steps: another accountant ----------------------------------------------------------------------------------
+
+RUNS = [
+    (0.8, 0.004, 2000, 1e-5),
+    (1.0, 0.01, 500, 1e-5),
+    (2.0, 0.1, 100, 1e-6),
+    (1.1, 0.02, 1, 1e-5),
+    (0.8, 0.05, 40, 1e-3),
+]
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps", "delta"), RUNS)
+def test_implied_epsilon_agrees_with_an_accountant(noise, rate, steps, delta):
+    """Above dp-accounting's optimistic answer, and as its pessimistic one up to the coarser grid used there."""
+    width = 5e-4
+
+    def accountant(pessimistic):
+        one_step = privacy_loss_distribution.from_gaussian_mechanism(
+            noise, sampling_prob=rate, value_discretization_interval=width, pessimistic_estimate=pessimistic
+        )
+        return one_step.self_compose(steps).get_epsilon_for_delta(delta)
+
+    found = wi.DPSGD(noise, rate, steps).implies(wi.ApproxDP, delta=delta)
+    assert found.delta == delta
+    assert found.epsilon == pytest.approx(accountant(True), abs=1e-3)
+    assert found.epsilon >= accountant(True) - steps * width**2 - 1e-7
+    assert found.epsilon >= accountant(False)
+
+
+def test_implied_epsilon_covers_both_directions():
+    delta = 1e-5
+    bound = math.exp(RUN.implies(wi.ApproxDP, delta=delta).epsilon)
+    assert RUN.roc().divergence(bound) <= delta * (1 + 1e-9)
+    assert RUN.roc().reversed().divergence(bound) <= delta * (1 + 1e-9)
+
+
+# --- full batches and ends -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "steps"), [(1.0, 1), (3.0, 10), (20.0, 1000)])
+def test_full_batches_are_gaussian(noise, steps):
+    rates = np.geomspace(1e-9, 1.0, 40)
+    run, gaussian = wi.DPSGD(noise, 1.0, steps), wi.GaussianDP(math.sqrt(steps) / noise)
+    assert run.tpr_at(rates) == pytest.approx(gaussian.tpr_at(rates), rel=1e-15)
+    assert run.advantage() == pytest.approx(gaussian.advantage(), rel=1e-15)
+    assert run.replace_roc().tpr(rates) == pytest.approx(gaussian.replace_roc().tpr(rates), rel=1e-15)
+    assert run.implies(wi.ApproxDP, delta=1e-6).epsilon == gaussian.implies(wi.ApproxDP, delta=1e-6).epsilon
+    assert run.implies(wi.MIP) == gaussian.implies(wi.MIP)
+
+
+def test_almost_full_batches_are_almost_gaussian():
+    rates = np.geomspace(1e-6, 0.9, 20)
+    almost, full = wi.DPSGD(2.0, 0.9999, 5).tpr_at(rates), wi.DPSGD(2.0, 1.0, 5).tpr_at(rates)
+    assert np.all(almost <= full * (1 + 1e-4))
+    assert almost == pytest.approx(full, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "run", [(1.0, 0.0, 10), (0.0, 0.0, 10), (1.0, 0.3, 0), (0.0, 1.0, 0), (INF, 0.3, 10), (INF, 1.0, 10)]
+)
+def test_nothing_is_learnt_without_sampling_steps_or_signal(run):
+    guarantee = wi.DPSGD(*run)
+    rates = np.linspace(0.0, 1.0, 11)
+    assert guarantee.tpr_at(rates) == pytest.approx(rates, abs=1e-15)
+    assert guarantee.advantage() == 0.0
+    assert guarantee.posterior(0.3) == pytest.approx((0.3, 0.3), rel=1e-15)
+    assert guarantee.implies(wi.ApproxDP, delta=0.0).epsilon == 0.0
+    assert guarantee.implies(wi.MIP).eta == 0.0
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(0.5, 2), (0.01, 100), (1e-9, 10), (1.0, 1), (1.0, 7)])
+def test_without_noise_a_sampled_record_is_caught(rate, steps):
+    caught = 1.0 - (1.0 - rate) ** steps if rate > 1e-6 else rate * steps
+    guarantee = wi.DPSGD(0.0, rate, steps)
+    assert guarantee.tpr_at(0.0) == pytest.approx(caught, rel=1e-7)
+    assert guarantee.advantage() == pytest.approx(caught, rel=1e-7)
+    assert guarantee.tpr_at(0.5) == pytest.approx(0.5 + 0.5 * caught, rel=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.05, 0.03, 1e-3, 1e-10, 1e-300])
+@pytest.mark.parametrize(("rate", "steps"), [(0.5, 2), (0.5, 1)])
+def test_hardly_any_noise_neither_warns_nor_gives_up(noise, rate, steps):
+    """The less the noise, the closer to a sampled record being caught; never above what no noise allows."""
+    caught = 1.0 - (1.0 - rate) ** steps
+    guarantee = wi.DPSGD(noise, rate, steps)
+    assert guarantee.advantage() <= caught + 1e-6
+    assert guarantee.advantage() >= caught * (1 - 1e-5)
+    assert guarantee.tpr_at(0.5) == pytest.approx(0.5 + 0.5 * caught, abs=1e-3)
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1e3, 0.1, 5), (1.0, 1e-9, 5), (100.0, 1e-6, 1000)])
+def test_hardly_any_signal(noise, rate, steps):
+    """The advantage is small but above that of the limiting Gaussian, √T·rate/σ/√(2π)."""
+    floor = math.sqrt(steps) * rate * math.sqrt(math.expm1(1 / noise**2)) / math.sqrt(2 * math.pi)
+    assert 0.5 * floor <= wi.DPSGD(noise, rate, steps).advantage() <= 100 * floor + 1e-9
+
+
+# --- likelihood ratios, posterior ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.1, 1), (0.8, 0.05, 40), (2.0, 0.5, 3), (1.0, 1e-12, 10)])
+def test_no_output_rules_a_record_out(noise, rate, steps):
+    """With probability (1-q)^T the record was never sampled: the likelihood ratio stays above that."""
+    low, high = wi.DPSGD(noise, rate, steps).log_likelihood_ratios()
+    assert low == pytest.approx(steps * math.log1p(-rate), rel=1e-15)
+    assert high == INF
+    lowest_step = float(loss(-1e3, noise, rate))
+    assert steps * lowest_step == pytest.approx(low, rel=1e-9)
+    belief, certain = wi.DPSGD(noise, rate, steps).posterior(0.3)
+    weight = math.exp(low) * 0.3 / 0.7
+    assert belief == pytest.approx(weight / (1 + weight), rel=1e-12)
+    assert certain == 1.0
+
+
+def test_full_batches_can_rule_a_record_out():
+    assert wi.DPSGD(1.0, 1.0, 3).log_likelihood_ratios() == (-INF, INF)
+    assert wi.DPSGD(1.0, 1.0, 3).posterior(0.3) == (0.0, 1.0)
+
+
+def test_negative_membership_privacy_follows_from_the_lower_end():
+    implied = wi.DPSGD(1.0, 0.1, 5).implies(wi.MembershipPrivacy, negative=True)
+    assert implied.gamma == pytest.approx(0.9**-5, rel=1e-12)
+    assert implied.negative
+    assert implied.family == "independent"
+
+
+# --- replacing a record ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("noise", "rate"), [(1.0, 0.3), (0.6, 0.05), (3.0, 0.9)])
+def test_replacing_a_record_by_its_opposite(noise, rate):
+    """One step with the gradient turned round: (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1). Thresholds are optimal."""
+    limit = wi.DPSGD(noise, rate, 1).replace_roc()
+    for cut in np.linspace(-4.0, 6.0, 81) * noise:
+        rest = (1 - rate) * ndtr(-cut / noise)
+        fpr, tpr = rest + rate * ndtr((-1 - cut) / noise), rest + rate * ndtr((1 - cut) / noise)
+        assert limit.tpr(float(fpr)) >= tpr * (1 - 1e-12)
+
+
+def test_replacing_a_record_in_a_long_run():
+    limit = RUN.replace_roc()
+    mirror = RUN.roc().reversed()
+    for fpr in (1e-5, 1e-3, 0.1, 0.5):
+        assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(mirror.tpr(fpr)), rel=1e-9)
+        assert limit.tpr(fpr) > max(RUN.tpr_at(fpr), mirror.tpr(fpr))
+    assert RUN.implies(wi.MIP).eta == pytest.approx(limit.divergence(1.0) / 2, rel=1e-12)
+
+
+# --- monotone --------------------------------------------------------------------------------------------------------
+
+
+def check_monotone(runs):
+    """Each run is at least as private as the next."""
+    curves = [wi.DPSGD(*run) for run in runs]
+    fpr = np.array([1e-6, 1e-4, 1e-2, 0.1, 0.5, 0.9])
+    for better, worse in itertools.pairwise(curves):
+        assert np.all(better.tpr_at(fpr) <= worse.tpr_at(fpr) * (1 + 1e-4) + 1e-9)
+        assert better.advantage() <= worse.advantage() + 1e-6
+        assert better.accuracy(0.2) <= worse.accuracy(0.2) + 1e-6
+
+
+def test_more_noise_is_better():
+    check_monotone([(noise, 0.02, 50) for noise in (INF, 30.0, 5.0, 2.0, 1.2, 1.0, 0.7, 0.5, 0.3, 0.15)])
+    assert wi.DPSGD(0.15, 0.02, 50).advantage() <= wi.DPSGD(0.0, 0.02, 50).advantage() + 1e-3
+
+
+def test_a_lower_rate_is_better():
+    check_monotone([(1.0, rate, 20) for rate in (0.0, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9, 1.0)])
+
+
+def test_fewer_steps_are_better():
+    check_monotone([(1.0, 0.02, steps) for steps in (0, 1, 2, 3, 10, 100, 1000)])
+
+
+@settings(max_examples=20)
+@given(st.floats(0.4, 8.0), st.floats(1e-3, 0.9), st.integers(1, 30), st.floats(1.0, 2.0))
+def test_more_noise_is_better_everywhere(noise, rate, steps, factor):
+    check_monotone([(noise * factor, rate, steps), (noise, rate, steps)])
+
+
+@settings(max_examples=20)
+@given(st.floats(0.4, 8.0), st.floats(1e-3, 0.9), st.integers(2, 30))
+def test_a_longer_run_lies_above_its_first_step(noise, rate, steps):
+    fpr = np.geomspace(1e-8, 1.0, 30)
+    assert np.all(wi.DPSGD(noise, rate, steps).tpr_at(fpr) >= wi.DPSGD(noise, rate, 1).tpr_at(fpr) * (1 - 1e-12))
+
+
+def test_a_finer_grid_changes_little_and_stays_above():
+    noise, rate, steps = 0.8, 0.05, 40
+    fpr = np.geomspace(1e-6, 0.9, 50)
+    step = grid_step(noise, rate, steps)
+    fine = sampled_gaussian_roc(noise, rate, steps, step / 8).tpr(fpr)
+    usual = sampled_gaussian_roc(noise, rate, steps, step).tpr(fpr)
+    coarse = sampled_gaussian_roc(noise, rate, steps, 8 * step).tpr(fpr)
+    assert np.all(usual >= fine * (1 - 1e-7))
+    assert np.all(coarse >= usual * (1 - 1e-7))
+    assert usual == pytest.approx(fine, rel=1e-4)
+
+
+def test_the_assumptions_name_the_sampling():
+    assert any("Poisson" in line for line in RUN.assumes)
+    assert RUN.adjacency == "add_remove"
