@@ -166,7 +166,7 @@ OWN_LIMITS = [
     ),
     ("uniform_subsets", lambda v: worlds.uniform_subsets("abc", v), "size", [(4, InputError)]),
     ("bounded_independent", lambda v: worlds.bounded_independent("abc", 0.5, v), "size", [(4, InputError)]),
-    ("KMax", lambda v: mechanisms.KMax("abc", v), "k", [(0, InputError), (4, InputError)]),
+    ("KMax", lambda v: mechanisms.KMax("abc", v), "k", [(0, InputError), (1, InputError), (4, InputError)]),
     *(
         (f"calibrate.{function.__name__}", lambda v, f=function, t=target: f(**{t: v}), target, TARGETS)
         for function, targets in (
@@ -478,9 +478,9 @@ OTHERS = [
         "loss",
         "'much'",
     ),
-    ("k-Max of nobody", lambda: mechanisms.KMax([], 1), InputError, "universe", "none"),
-    ("k-Max of None", lambda: mechanisms.KMax(None, 1), InputTypeError, "universe", "None"),
-    ("k-Max of lists", lambda: mechanisms.KMax([[1], [2]], 1), InputTypeError, "universe", "[1]"),
+    ("k-Max of nobody", lambda: mechanisms.KMax([], 2), InputError, "universe", "none"),
+    ("k-Max of None", lambda: mechanisms.KMax(None, 2), InputTypeError, "universe", "None"),
+    ("k-Max of lists", lambda: mechanisms.KMax([[1], [2]], 2), InputTypeError, "universe", "[1]"),
     ("k-Max with repeats", lambda: mechanisms.KMax("aab", 2), InputError, "universe", "'a'"),
     ("k-Max of a stranger", lambda: mechanisms.KMax("abc", 2).law(("z",)), InputError, "record", "'z'"),
     # games
@@ -561,7 +561,8 @@ OTHERS = [
     ("an array for ε", lambda: wi.PureDP(np.array([1.0])), InputTypeError, "epsilon", "array([1.])"),
     ("a complex ε", lambda: wi.PureDP(1j), InputTypeError, "epsilon", "1j"),
     # numbers that no float holds
-    ("an endless ε", lambda: wi.PureDP(10**400), InputError, "epsilon"),
+    ("an endless δ", lambda: wi.ApproxDP(1.0, 10**400), InputError, "delta"),
+    ("an endless negative ε", lambda: wi.PureDP(-(10**400)), InputError, "epsilon"),
     ("endless steps", lambda: wi.DPSGD(1.0, 0.1, 10**400), InputError, "steps"),
     ("steps beyond any memory", lambda: wi.DPSGD(1.0, 0.1, 10**20).advantage(), InputError, "steps"),
 ]
@@ -591,6 +592,10 @@ def test_errors_can_be_caught_the_usual_way():
         assert issubclass(ours, theirs)
     assert issubclass(wi.errors.AssumptionWarning, wi.errors.WhosinWarning)
     assert issubclass(wi.errors.WhosinWarning, UserWarning)
+
+
+def test_whole_numbers_beyond_floats_count_as_infinite():
+    assert wi.PureDP(10**400) == wi.PureDP(INF)
 
 
 def test_messages_show_numbers_plainly():

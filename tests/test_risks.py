@@ -221,7 +221,16 @@ def test_threshold_without_a_curve():
     assert F1.threshold() is None
 
 
-@pytest.mark.parametrize("metric", [F1, JACCARD], ids=lambda m: m.name)
+COSTS = risks.RatioMetric(a=(0, 1, -2, -0.5, 1), b=(1, 0, 0, 0, 0), name="costs")
+
+
+def test_threshold_of_unequal_costs():
+    """Right guesses count 1, a false alarm -2, a missed member -1/2: accuse above (1 + 2)/(1 + 2 + 1/2 + 1) = 2/3."""
+    assert COSTS.threshold() == pytest.approx(2 / 3, rel=1e-12)
+    assert COSTS.threshold(CURVES["gaussian"], 0.2) == COSTS.threshold()
+
+
+@pytest.mark.parametrize("metric", [F1, JACCARD, COSTS, ACCURACY], ids=lambda m: m.name)
 @pytest.mark.parametrize("prior", [0.5, 0.2])
 def test_threshold_with_a_curve_is_where_the_best_attacker_switches(metric, prior):
     """On the Gaussian curve: accuse where the posterior exceeds t; the metric of that attacker is the best one."""

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whosin import bounds, calibrate, errors, mechanisms, risks, worlds
+    from whosin import bounds, calibrate, errors, mechanisms, population, risks, worlds
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -38,7 +38,7 @@ _HOMES = {
     "PureDP": "whosin.guarantees",
     "Roc": "whosin.roc",
 }
-_MODULES = ("bounds", "calibrate", "errors", "mechanisms", "risks", "worlds")
+_MODULES = ("bounds", "calibrate", "errors", "mechanisms", "population", "risks", "worlds")
 
 __all__ = [
     "DPSGD",
@@ -55,6 +55,7 @@ __all__ = [
     "calibrate",
     "errors",
     "mechanisms",
+    "population",
     "risks",
     "worlds",
 ]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from whosin.errors import check_number, check_prior, check_probability
+from whosin.errors import check_choice, check_number, check_prior, check_probability
 from whosin.guarantees import ApproxDP, GaussianDP
 
 __all__ = ["Bound", "BoundsTable", "table"]
@@ -58,6 +58,7 @@ class BoundsTable:
 
     def tightest(self, quantity: str) -> Bound:
         """Return the tightest general bound on a quantity."""
+        check_choice("quantity", quantity, ("accuracy", "advantage", "ppv"))
         return next(row for row in self.rows if row.quantity == quantity and row.tightest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -335,7 +336,7 @@ def _gaussian_mu(epsilon: float, delta: float) -> float | None:
     def excess(log_mu: float) -> float:
         return GaussianDP(math.exp(log_mu)).roc().divergence(math.exp(min(epsilon, 700.0))) - delta
 
-    return math.exp(float(brentq(excess, -40.0, 8.0, xtol=1e-14)))
+    return math.exp(float(brentq(excess, -709.0, 8.0, xtol=1e-14)))
 
 
 def _mark(rows: list[Bound]) -> tuple[Bound, ...]:

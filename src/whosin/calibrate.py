@@ -23,7 +23,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP
-from whosin.guarantees.sgd import grid_step, sampled_gaussian_roc
+from whosin.guarantees.sgd import MOST_STEPS, grid_step, sampled_gaussian_roc
 
 if TYPE_CHECKING:
     from whosin.roc import Roc
@@ -144,7 +144,7 @@ def dpsgd(
     """
     target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
     rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0)
-    count, prior = check_whole("steps", steps), check_prior(prior)
+    count, prior = check_whole("steps", steps, high=MOST_STEPS), check_prior(prior)
     blind = target.blind(prior)
     if target.of(DPSGD(0.0, rate, count), prior) <= target.limit:
         return DPSGD(0.0, rate, count)
@@ -159,14 +159,21 @@ def dpsgd(
         return max(0.0, target.on(sampled_gaussian_roc(noise, rate, count, spacing), prior) - blind)
 
     wanted = target.limit - blind
-    start = _gaussian_guess(target, rate, count, prior)
-    coarse = smallest_below(lambda noise: excess(noise, 8.0), wanted, start, tolerance=1e-2, slope=-2.0)
-    rise = math.log(excess(1.01 * coarse, 8.0) or 1e-300) - math.log(excess(coarse, 8.0) or 1e-300)
-    slope = rise / math.log(1.01)
-    noise = smallest_below(lambda noise: excess(noise, 1.0), wanted, coarse, tolerance=_NOISE_TOLERANCE, slope=slope)
+    try:
+        noise = _smallest_noise(excess, wanted, _gaussian_guess(target, rate, count, prior))
+    except (ArithmeticError, ValueError):
+        raise CalibrationError(f"{target} was not reached by any noise multiplier that can be computed with") from None
     while target.of(DPSGD(noise, rate, count), prior) > target.limit:
         noise *= 1.0 + 0.1 * _NOISE_TOLERANCE
     return DPSGD(noise, rate, count)
+
+
+def _smallest_noise(excess: Callable[[float, float], float], wanted: float, start: float) -> float:
+    """Coarse curves first, for a start and a slope; then a handful at full resolution."""
+    coarse = smallest_below(lambda noise: excess(noise, 8.0), wanted, start, tolerance=1e-2, slope=-2.0)
+    rise = math.log(excess(1.01 * coarse, 8.0) or 1e-300) - math.log(excess(coarse, 8.0) or 1e-300)
+    slope = rise / math.log(1.01)
+    return smallest_below(lambda noise: excess(noise, 1.0), wanted, coarse, tolerance=_NOISE_TOLERANCE, slope=slope)
 
 
 @dataclass(frozen=True)

@@ -80,13 +80,20 @@ def check_number(
     """Return ``value`` as a float inside the stated interval, or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise InputTypeError(f"{name} takes a number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
+    number = _as_float(value)
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high
     if math.isnan(number) or too_low or too_high:
         left, right = "(" if open_low else "[", ")" if open_high else "]"
         raise InputError(f"{name} takes a number in {left}{low:g}, {high:g}{right}, got {value!r}")
     return number
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def check_probability(name: str, value: Any) -> float:
@@ -106,7 +113,7 @@ def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None)
     """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise InputTypeError(f"{name} takes a whole number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
+    number = _as_float(value)
     limit = "" if high is None else f" and at most {high}"
     if not number.is_integer() or number < low or (high is not None and number > high):
         raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {value!r}")
@@ -116,18 +123,47 @@ def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None)
 def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return a scalar or array of rates in [0, 1] as a float array of the same shape."""
     try:
-        rates = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {value!r}") from None
+        given = np.asarray(value)
+    except ValueError:
+        given = np.asarray(None)
+    if given.dtype.kind not in "iuf":
+        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {value!r}")
+    rates = given.astype(np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
         worst = rates.ravel()[~((rates >= 0.0) & (rates <= 1.0)).ravel()][0]
-        raise InputError(f"{name} takes rates in [0, 1], got {worst!r}")
+        raise InputError(f"{name} takes rates in [0, 1], got {float(worst)}")
     return rates
+
+
+def check_callable(name: str, value: Any) -> Any:
+    """Return ``value`` if it can be called."""
+    if not callable(value):
+        raise InputTypeError(f"{name} takes a function, got {value!r}")
+    return value
+
+
+def check_records(name: str, values: Any) -> tuple[Any, ...]:
+    """Return ``values`` as a tuple of things that can be hashed and told apart by position."""
+    try:
+        records = tuple(values)
+    except TypeError:
+        raise InputTypeError(f"{name} takes a sequence, got {values!r}") from None
+    if not records:
+        raise InputError(f"{name} takes at least one entry, got none: {records!r}")
+    for i, record in enumerate(records):
+        try:
+            hash(record)
+        except TypeError:
+            raise InputTypeError(
+                f"{name} takes hashable entries, got {record!r} of type {type(record).__name__} at position {i}: "
+                "make it a tuple, or use row numbers"
+            ) from None
+    return records
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the named choices."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} takes one of {listed}, got {value!r}")
     return str(value)

@@ -221,8 +221,8 @@ def _best_vertex(roc: Roc, num: _Linear, den: _Linear) -> float:
     upper = np.vstack([np.zeros((1, 2)), roc.vertices])
     points = np.vstack([upper, 1.0 - upper])
     top, bottom = num.at(points[:, 0], points[:, 1]), den.at(points[:, 0], points[:, 1])
-    positive = bottom > 1e-12 * (abs(den.constant) + abs(den.tpr) + abs(den.fpr))
-    if np.any(top[~positive] > 1e-12 * (abs(num.constant) + abs(num.tpr) + abs(num.fpr))):
+    positive = bottom > 0.0
+    if np.any(top[~positive] > 0.0):
         return math.inf
     return float(np.max(top[positive] / bottom[positive]))
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import InputError, check_number, check_rates
+from whosin.errors import InputError, check_number, check_rates, check_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,8 @@ class Roc:
     fpr, tpr : array-like
         Points of a piecewise-linear curve. They are sorted by FPR; of points with the same FPR the highest
         counts; (0, 0) and (1, 1), which every attacker reaches, are added.
+    slopes : (float, float), optional
+        The smallest and the largest likelihood ratio, where they are known better than from the points.
 
     Notes
     -----
@@ -50,7 +52,7 @@ class Roc:
 
     __slots__ = ("_divergence", "_inverse", "_mirrored", "_slopes", "_tpr", "_vertices")
 
-    def __init__(self, fpr: ArrayLike, tpr: ArrayLike) -> None:
+    def __init__(self, fpr: ArrayLike, tpr: ArrayLike, *, slopes: tuple[float, float] | None = None) -> None:
         x, y = check_rates("fpr", fpr), check_rates("tpr", tpr)
         if x.ndim != 1 or x.shape != y.shape or x.size == 0:
             raise InputError(f"fpr and tpr take two equally long lists of points, got shapes {x.shape} and {y.shape}")
@@ -59,7 +61,7 @@ class Roc:
         self._inverse: Callable[[Array], Array] | None = None
         self._divergence: Callable[[float], float] | None = None
         self._mirrored: Callable[[float], float] | None = None
-        self._slopes: tuple[float, float] | None = None
+        self._slopes = slopes
 
     @classmethod
     def from_function(
@@ -167,14 +169,14 @@ class Roc:
         return corner
 
     def slope_for(self, delta: float) -> float:
-        """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), rounded up.
+        """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), up to rounding.
 
         It is the slope of the tangent to the curve from the point (0, delta); ln γ is the ε that goes with δ.
         """
         delta = check_number("delta", delta, low=0.0, high=1.0)
         if self._vertices is None:
             return _smooth_slope(self, delta)
-        if self._vertices[0, 1] > delta + 4.0 * np.finfo(np.float64).eps:
+        if self._vertices[0, 1] > delta * (1.0 + 4.0 * np.finfo(np.float64).eps):
             return math.inf
         above = self._vertices[(self._vertices[:, 1] > delta) & (self._vertices[:, 0] > 0.0)]
         if above.size == 0:
@@ -287,6 +289,7 @@ class Roc:
 
     def to_dict(self, points: int = 201) -> dict[str, list[float]]:
         """Return the curve for JSON: its vertices where they are few, otherwise ``points`` of them."""
+        points = check_whole("points", points, low=3)
         if self._vertices is not None and len(self._vertices) <= points:
             x, y = self._vertices[:, 0], self._vertices[:, 1]
         else:
@@ -316,7 +319,8 @@ def _canonical(x: Array, y: Array) -> Array:
     x, y = x[last], y[last]
     falling = np.diff(y)
     if np.any(falling < -1e-12):
-        raise InputError("tpr takes values that never fall as fpr rises")
+        i = int(np.argmin(falling))
+        raise InputError(f"tpr takes values that never fall as fpr rises, got {float(y[i + 1])} after {float(y[i])}")
     return np.column_stack([x, np.maximum.accumulate(y)])
 
 

@@ -794,10 +794,11 @@ def check_pure_gaussian(seed):
     dp = free[0].dp()
     for adjacency, game in (("add_remove", free[1]), ("replace", fixed[2])):
         to = dp.implies(wi.GaussianDP, adjacency=adjacency)
-        epsilon = dp.epsilon * (1 if adjacency == "add_remove" else 2)
-        corner = 1 / (1 + math.exp(epsilon))
-        assert to.tpr_at(corner) == pytest.approx(math.exp(epsilon) * corner, abs=1e-12)  # they touch there
-        assert to.roc().dominates(wi.PureDP(epsilon).roc(), tolerance=1e-12)
+        one_step = 1 / (1 + math.exp(dp.epsilon))
+        corner = one_step if adjacency == "add_remove" else one_step * math.exp(-dp.epsilon)
+        limit = dp.roc() if adjacency == "add_remove" else dp.replace_roc()
+        assert to.tpr_at(corner) == pytest.approx(1 - one_step, abs=1e-12)  # they touch there
+        assert to.roc().dominates(limit, tolerance=1e-12)
         for p, q in itertools.islice(adjacent_laws(law, 4, adjacency, None if adjacency == "add_remove" else [2]), 6):
             assert to.roc().dominates(wi.Roc.from_likelihoods(p, q), tolerance=1e-12)
         assert_kept(to, game)
@@ -1159,7 +1160,16 @@ def test_no_edge_is_refused_with_its_counterexample(gap):
     target = getattr(wi, gap.target)
     params = {"candidates": 3} if target is wi.DifferentialIdentifiability else {}
     for source in REFUSED[gap.source]:
-        if isinstance(source, wi.MembershipPrivacy) and source.family == "independent" and target in (wi.PMP, wi.MIP):
+        if (
+            isinstance(source, wi.MembershipPrivacy)
+            and source.family == "independent"
+            and target
+            in (
+                wi.ApproxDP,
+                wi.PMP,
+                wi.MIP,
+            )
+        ):
             continue  # follows, with δ = 1 - 1/γ
         with pytest.raises(ImplicationError) as refusal:
             source.implies(target, **params)

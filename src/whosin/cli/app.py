@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from functools import wraps
 from typing import Annotated, Any
 
 import typer
 
-from whosin.cli import render
-from whosin.errors import WhosinError
+from whosin.cli import population, render
+from whosin.cli.errors import clean_errors
 
 __all__ = ["app"]
 
@@ -23,31 +20,21 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+app.add_typer(population.app, name="population")
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Prior = Annotated[float, typer.Option(help="Probability that the record is in, before anything is seen.")]
 Maybe = float | None
 
 
-def _clean_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors about the input into one line on standard error and exit code 2."""
-
-    @wraps(command)
-    def run(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except (WhosinError, TypeError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            sys.exit(2)
-
-    return run
-
-
 @app.command()
-@_clean_errors
+@clean_errors
 def explain(
     epsilon: Annotated[Maybe, typer.Option(help="ε of differential privacy.")] = None,
-    delta: Annotated[float, typer.Option(help="δ of differential privacy.")] = 0.0,
-    adjacency: Annotated[str, typer.Option(help="What the accountant compared: add_remove or replace.")] = "add_remove",
+    delta: Annotated[Maybe, typer.Option(help="δ of differential privacy; 0 by default.")] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="What the accountant compared: add_remove (the default) or replace.")
+    ] = None,
     mu: Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")] = None,
     noise_multiplier: Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
     sample_rate: Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
@@ -65,11 +52,14 @@ def explain(
         raise TypeError(
             "give one guarantee: --epsilon [--delta], --mu, --eta, or --noise-multiplier --sample-rate --steps"
         )
+    _goes_with("--delta", delta, "--epsilon", epsilon is not None)
+    _goes_with("--adjacency", adjacency, "--epsilon or --mu", epsilon is not None or mu is not None)
+    compared: Any = adjacency or "add_remove"
     guarantee: wi.Guarantee
     if epsilon is not None:
-        guarantee = wi.PureDP(epsilon, adjacency) if delta == 0.0 else wi.ApproxDP(epsilon, delta, adjacency)  # type: ignore[arg-type]
+        guarantee = wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
     elif mu is not None:
-        guarantee = wi.GaussianDP(mu, adjacency)  # type: ignore[arg-type]
+        guarantee = wi.GaussianDP(mu, compared)
     elif eta is not None:
         guarantee = wi.MIP(eta)
     else:
@@ -83,15 +73,15 @@ def explain(
 
 
 @app.command()
-@_clean_errors
+@clean_errors
 def calibrate(
     accuracy: Annotated[Maybe, typer.Option(help="Largest tolerable accuracy at the prior.")] = None,
     advantage: Annotated[Maybe, typer.Option(help="Largest tolerable TPR - FPR.")] = None,
     posterior: Annotated[Maybe, typer.Option(help="Largest tolerable belief in membership after any output.")] = None,
     tpr: Annotated[Maybe, typer.Option(help="Largest tolerable share of members found, at --fpr.")] = None,
     fpr: Annotated[Maybe, typer.Option(help="The false positive rate at which --tpr counts.")] = None,
-    prior: Prior = 0.5,
-    delta: Annotated[float, typer.Option(help="δ of the guarantee to look for.")] = 0.0,
+    prior: Annotated[Maybe, typer.Option(help="Probability that the record is in; 0.5 by default.")] = None,
+    delta: Annotated[Maybe, typer.Option(help="δ of the guarantee to look for; 0 by default.")] = None,
     sample_rate: Annotated[Maybe, typer.Option(help="Look for a DP-SGD run with this share in a batch.")] = None,
     steps: Annotated[int | None, typer.Option(help="Look for a DP-SGD run with this many steps.")] = None,
     mip: Annotated[bool, typer.Option("--mip", help="Look for η of membership inference privacy instead.")] = False,
@@ -110,6 +100,10 @@ def calibrate(
     targets = {name: value for name, value in targets.items() if value is not None}
     if (sample_rate is None) != (steps is None):
         raise TypeError("--sample-rate and --steps go together")
+    _goes_with("--prior", prior, "a search for ε or a DP-SGD run", epsilon is None and not mip)
+    _goes_with("--delta", delta, "a search for ε", epsilon is None and not mip and sample_rate is None)
+    _goes_with("--posterior", posterior, "a search for ε or a share of records", not mip and sample_rate is None)
+    chance = 0.5 if prior is None else prior
     if epsilon is not None:
         if list(targets) != ["posterior"] or sample_rate is not None or mip or posterior is None:
             raise TypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
@@ -117,22 +111,28 @@ def calibrate(
         return
     guarantee: wi.Guarantee
     if sample_rate is not None and steps is not None:
-        with render.progress("Searching for the smallest noise"):
-            guarantee = wi.calibrate.dpsgd(sample_rate, steps, prior=prior, **targets)
+        with render.bar("Searching for the smallest noise"):
+            guarantee = wi.calibrate.dpsgd(sample_rate, steps, prior=chance, **targets)
     elif mip:
         guarantee = wi.calibrate.mip(**targets)
     else:
-        guarantee = wi.calibrate.epsilon(prior=prior, delta=delta, **targets)
+        guarantee = wi.calibrate.epsilon(prior=chance, delta=delta or 0.0, **targets)
     if json:
         render.emit_json(
             {
                 "target": {k: list(v) if isinstance(v, tuple) else v for k, v in targets.items()},
-                **render.facts(guarantee, prior),
+                **render.facts(guarantee, chance),
             }
         )
     else:
         wanted = ", ".join(f"{name} ≤ {value}" for name, value in targets.items())
-        render.guarantee_text(guarantee, prior, f"{guarantee} keeps {wanted}")
+        render.guarantee_text(guarantee, chance, f"{guarantee!r} keeps {wanted}")
+
+
+def _goes_with(option: str, value: Any, what: str, fits: bool) -> None:
+    """Refuse an option that would have no effect."""
+    if value is not None and not fits:
+        raise TypeError(f"{option} goes with {what}")
 
 
 def _print_rate(rate: float, epsilon: float, posterior: float, json: bool) -> None:
@@ -140,14 +140,13 @@ def _print_rate(rate: float, epsilon: float, posterior: float, json: bool) -> No
         render.emit_json({"target": {"posterior": posterior}, "epsilon": epsilon, "sampling_rate": rate})
     else:
         typer.echo(
-            f"Keep each record with probability {rate:.9g} before training with {epsilon:g}-DP "
-            f"(add/remove): then nobody's "
-            f"belief that a given record was used exceeds {posterior:g}."
+            f"Keep each record with probability {rate!r} before training with {epsilon:g}-DP (add/remove): then "
+            f"nobody's belief that a given record was used exceeds {posterior:g}."
         )
 
 
 @app.command()
-@_clean_errors
+@clean_errors
 def bounds(
     epsilon: Annotated[float, typer.Option(help="ε of differential privacy.")],
     delta: Annotated[float, typer.Option(help="δ of differential privacy.")] = 0.0,
@@ -165,7 +164,7 @@ def bounds(
 
 
 @app.command()
-@_clean_errors
+@clean_errors
 def demo() -> None:
     """Explain and calibrate a DP-SGD run, and check a theorem in a small world."""
     from whosin.cli.demo import run

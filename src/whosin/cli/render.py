@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import ImplicationError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
-__all__ = ["bounds_text", "emit_json", "facts", "guarantee_text", "progress"]
+__all__ = ["assumptions", "bar", "bounds_text", "emit_json", "facts", "guarantee_text", "number"]
 
 _FPRS = (0.0001, 0.001, 0.01, 0.1)
 
@@ -51,7 +54,6 @@ def emit_json(payload: dict[str, Any]) -> None:
 def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = None) -> None:
     """Print the paragraph, the numbers and the assumptions of a guarantee."""
     from rich.console import Console
-    from rich.padding import Padding
     from rich.table import Table
 
     known = facts(guarantee, prior)
@@ -64,15 +66,22 @@ def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = No
     table.add_column(f"At most, against any attacker (prior {prior:g})")
     table.add_column("", justify="right")
     low, high = known["posterior"]
-    table.add_row("accuracy", _number(known["accuracy"]))
-    table.add_row("advantage (TPR - FPR)", _number(known["advantage"]))
-    table.add_row("belief in membership after the output", f"{_number(low, math.floor)} to {_number(high)}")
+    table.add_row("accuracy", number(known["accuracy"]))
+    table.add_row("advantage (TPR - FPR)", number(known["advantage"]))
+    table.add_row("belief in membership after the output", f"{number(low, upper=False)} to {number(high)}")
     for fpr, tpr in known["tpr_at"].items():
-        table.add_row(f"members found at false positive rate {fpr}", _number(tpr))
+        table.add_row(f"members found at false positive rate {fpr}", number(tpr))
     console.print(table)
+    assumptions(console, known["assumes"])
+
+
+def assumptions(console: Console, lines: Iterable[str]) -> None:
+    """Print what a result rests on."""
+    from rich.padding import Padding
+
     console.print()
     console.print("This assumes:")
-    for line in known["assumes"]:
+    for line in lines:
         console.print(Padding(f"- {line}", (0, 0, 0, 2)))
 
 
@@ -85,9 +94,9 @@ def bounds_text(table: BoundsTable) -> None:
     for heading in ("quantity", "at most", "bound", "formula", "needs"):
         shown.add_column(heading, justify="right" if heading == "at most" else "left")
     for row in table:
-        number = "-" if row.value is None else _number(row.value)
+        value = "-" if row.value is None else number(row.value)
         shown.add_row(
-            row.quantity, f"[bold]{number}*[/bold]" if row.tightest else f"{number} ", row.name, row.formula, row.needs
+            row.quantity, f"[bold]{value}*[/bold]" if row.tightest else f"{value} ", row.name, row.formula, row.needs
         )
     console = Console(highlight=False)
     console.print(f"[bold]Bounds at ε = {table.epsilon:g}, δ = {table.delta:g}, prior {table.prior:g}[/bold]")
@@ -96,18 +105,17 @@ def bounds_text(table: BoundsTable) -> None:
     console.print(shown)
 
 
-def progress(message: str) -> Any:
+def bar(message: str) -> Any:
     """Return a context that shows a spinner on a terminal and nothing elsewhere."""
     from rich.console import Console
 
     return Console(stderr=True).status(message)
 
 
-def _number(value: float, side: Callable[[float], int] = math.ceil) -> str:
+def number(value: float, upper: bool = True) -> str:
     """Six significant digits, rounded up (or down, for lower limits) so that a printed limit is a limit."""
     if value == 0.0 or math.isinf(value):
         return f"{value:g}"
-    digits = 5 - math.floor(math.log10(abs(value)))
-    scale = 10.0**digits
-    slack = 1 - 1e-12 if side is math.ceil else 1 + 1e-12
-    return f"{side(value * scale * slack) / scale:.6g}"
+    context = Context(prec=6, rounding=ROUND_CEILING if upper else ROUND_FLOOR)
+    slack = Decimal(1) - Decimal("1e-12") if upper else Decimal(1) + Decimal("1e-12")
+    return f"{float(context.create_decimal(Decimal(value) * slack)):.6g}"

@@ -15,7 +15,7 @@ def closeness_slopes(p: Array, q: Array, delta: float) -> Array:
 
     For δ = 0 it is the largest ratio p/q. Otherwise the outputs are taken in falling order of their ratio; with T and F
     the sums of p and q so far, γ is the largest (T - δ)/F. Infinite where p has more than δ outside the support of q.
-    Sums are compared with δ up to 1e-14, the rounding of the sums themselves.
+    Sums are compared with δ up to a relative 1e-14, the rounding of the sums themselves.
     Cost O(rows × outputs × log outputs).
     """
     if len(p) == 0:
@@ -27,5 +27,5 @@ def closeness_slopes(p: Array, q: Array, delta: float) -> Array:
     order = np.argsort(-ratios, axis=1, kind="stable")
     tpr, fpr = (np.cumsum(np.take_along_axis(law, order, axis=1), axis=1) for law in (p, q))
     with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.where(tpr > delta + 1e-14, (tpr - delta) / fpr, 0.0)
+        slopes = np.where(tpr > delta * (1.0 + 1e-14), (tpr - delta) / fpr, 0.0)
     return np.asarray(slopes.max(axis=1))

@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["MAX_SUBSETS", "all_masks", "masks_of_size", "membership"]
+__all__ = ["MAX_RECORDS", "MAX_SUBSETS", "all_masks", "masks_of_size", "membership"]
 
 MAX_SUBSETS = 2**21
 """How many subsets are enumerated at the most: all subsets of 21 records, or the halves of 23."""
+
+MAX_RECORDS = 63
+"""How many records fit into one mask."""
 
 Masks = NDArray[np.int64]
 
@@ -43,3 +46,5 @@ def membership(masks: Masks, n: int) -> NDArray[np.bool_]:
 def _check_count(count: int, n: int) -> None:
     if count > MAX_SUBSETS:
         raise InputError(f"universe takes at most {MAX_SUBSETS} subsets to enumerate, got {count} with {n} records")
+    if n > MAX_RECORDS:
+        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {n}")

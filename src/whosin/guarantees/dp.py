@@ -117,6 +117,10 @@ class ApproxDP(DifferentialPrivacy):
     def _build_roc(self) -> Roc:
         return close_pair_roc(self.epsilon, self.delta)
 
+    def replace_roc(self) -> Roc:
+        """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
+        return self.roc() if self.adjacency == "replace" else self.roc().compose(self.roc())
+
     def advantage(self) -> float:
         """Return the largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1) (Humphries et al. 2020), tight."""
         return close_pair_advantage(self.epsilon, self.delta)
@@ -146,6 +150,10 @@ class PureDP(DifferentialPrivacy):
 
     def _build_roc(self) -> Roc:
         return close_pair_roc(self.epsilon, 0.0)
+
+    def replace_roc(self) -> Roc:
+        """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
+        return self.roc() if self.adjacency == "replace" else self.roc().compose(self.roc())
 
     def advantage(self) -> float:
         """Return the largest TPR - FPR: tanh(ε/2), tight."""
@@ -188,7 +196,8 @@ def close_pair_roc(epsilon: float, delta: float) -> Roc:
     shrink = math.exp(-epsilon)
     corner_fpr = (1.0 - delta) * shrink / (1.0 + shrink)
     corner_tpr = delta + (1.0 - delta) / (1.0 + shrink)
-    return Roc([0.0, corner_fpr, 1.0 - delta], [delta, corner_tpr, 1.0])
+    slopes = (0.0, math.inf) if delta > 0.0 else None
+    return Roc([0.0, corner_fpr, 1.0 - delta], [delta, corner_tpr, 1.0], slopes=slopes)
 
 
 def close_pair_advantage(epsilon: float, delta: float) -> float:
@@ -218,7 +227,7 @@ def shifted_normal_roc(mu: float) -> Roc:
 
 
 def shifted_normal_divergence(mu: float, gamma: float) -> float:
-    """Return E_γ(N(μ,1)‖N(0,1)) = Φ(μ/2 - ln γ/μ) - γ·Φ(-μ/2 - ln γ/μ), without cancellation for small μ."""
+    """Return E_γ(N(μ,1)‖N(0,1)) = Φ(μ/2 - ln γ/μ) - γ·Φ(-μ/2 - ln γ/μ)."""
     from scipy.special import log_ndtr, ndtr
 
     if gamma <= 0.0:

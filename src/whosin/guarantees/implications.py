@@ -153,7 +153,7 @@ def _sampled_epsilon(epsilon: float, rate: float) -> float:
     """ln(1 + β(e^ε - 1)), without overflow."""
     if rate == 0.0 or epsilon == 0.0:
         return 0.0
-    if epsilon > 30.0:
+    if epsilon > 700.0:
         return epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon))
     return math.log1p(rate * math.expm1(epsilon))
 
@@ -164,25 +164,32 @@ def _gaussian_to_gaussian(g: GaussianDP, adjacency: str | None = None) -> Gaussi
 
 
 def _pure_to_gaussian(g: PureDP, adjacency: str | None = None) -> GaussianDP:
-    """μ = 2Φ⁻¹(e^ε/(1+e^ε)): the Gaussian curve through the corner of the pure one."""
-    from scipy.special import ndtri
+    """The Gaussian curve through the corner of the pure one; after two steps through the outer corner of R∘R."""
+    from scipy.special import erfinv, ndtri
 
-    epsilon = _to_pure(g, adjacency).epsilon
-    mu = -2.0 * float(ndtri(math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))
-    return GaussianDP(math.nextafter(max(mu, 0.0), math.inf) if mu > 0 else 0.0, _adjacency(g, adjacency))
+    to, epsilon = _adjacency(g, adjacency), g.epsilon
+    tail = math.exp(-epsilon) / (1.0 + math.exp(-epsilon))
+    if to == "replace" and g.adjacency == "add_remove":
+        mu = -float(ndtri(tail)) - float(ndtri(tail * math.exp(-epsilon)))
+    elif epsilon < 1.0:
+        mu = 2.0 * math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2.0)))
+    else:
+        mu = -2.0 * float(ndtri(tail))
+    return GaussianDP(max(mu, 0.0) * (1.0 + 1e-14), to)
 
 
 def _curve_to_approx(g: GaussianDP | DPSGD, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
     to = _adjacency(g, adjacency)
     roc = g.replace_roc() if to == "replace" else g.roc()
-    return ApproxDP(_epsilon_at(roc, check_delta(delta, g)), check_delta(delta, g), to)
+    symmetric = to == "replace" or isinstance(g, GaussianDP)
+    return ApproxDP(_epsilon_at(roc, check_delta(delta, g), symmetric), check_delta(delta, g), to)
 
 
 # --- to practical membership privacy and membership inference privacy -----------------------------------------
 
 
 def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
-    if delta is None and isinstance(g, PureDP | ApproxDP):
+    if isinstance(g, PureDP | ApproxDP) and (delta is None or (delta == g.delta and g.adjacency == "replace")):
         epsilon, delta = _step_epsilon(g, g.epsilon, g.delta, "replace", None)
     else:
         delta = check_delta(delta, g)
@@ -285,7 +292,7 @@ def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "r
             f"ln(ρ/(1-(m-1)ρ)) takes "
             f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
         )
-    return PureDP(math.log(g.rho / least), "replace")
+    return PureDP(max(0.0, math.log(g.rho / least)), "replace")
 
 
 def _membership_to_membership(
@@ -350,10 +357,31 @@ def _membership_to_mip(g: MembershipPrivacy, train_fraction: float = 0.5) -> MIP
 
 def _identifiability_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
     def derive(g: DifferentialIdentifiability, **params: Any) -> Guarantee:
-        same = target is DifferentialIdentifiability and params.get("candidates", g.candidates) == g.candidates
-        return g if same else implied(_identifiability_to_pure(g), target, params)
+        wanted = params.get("candidates", g.candidates) if target is DifferentialIdentifiability else 0
+        if wanted and check_whole("candidates", wanted, low=2) >= g.candidates:
+            return _more_candidates(g, wanted)
+        return implied(_identifiability_to_pure(g), target, params)
 
     return derive
+
+
+def _more_candidates(g: DifferentialIdentifiability, m: int) -> DifferentialIdentifiability:
+    """Average P_i ≤ ρ/(1-ρ)·Σ P_j over the smaller sets that hold i: the others count (old-1)/(new-1) each."""
+    if m == g.candidates or g.rho == 1.0:
+        return DifferentialIdentifiability(g.rho, m)
+    return DifferentialIdentifiability(1.0 / (1.0 + (m - 1) * (1.0 - g.rho) / ((g.candidates - 1) * g.rho)), m)
+
+
+def _membership_to_approx(g: MembershipPrivacy, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
+    if g.family == "independent":
+        apart = 1.0 - 1.0 / g.gamma
+        if delta is not None and check_delta(delta, g) < apart:
+            raise _no("MembershipPrivacy", "ApproxDP")
+        limits = ApproxDP(0.0, apart if delta is None else float(delta))
+        return _to_approx(limits, adjacency=adjacency)
+    if g.family != "bounded":
+        raise _no("MembershipPrivacy", "ApproxDP")
+    return _to_approx(_membership_to_pure(g), delta, adjacency or "replace")
 
 
 def _mip_to_mip(g: MIP, train_fraction: float | None = None) -> MIP:
@@ -377,9 +405,11 @@ def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
 # --- small helpers ---------------------------------------------------------------------------------------------
 
 
-def _epsilon_at(roc: Roc, delta: float) -> float:
-    """Smallest ε ≥ 0 with E_{e^ε} ≤ δ in both directions, rounded up."""
-    slope = max(roc.slope_for(delta), roc.reversed().slope_for(delta))
+def _epsilon_at(roc: Roc, delta: float, symmetric: bool = True) -> float:
+    """Smallest ε ≥ 0 with E_{e^ε} ≤ δ in both directions; mirrored only where it must, for digits' sake."""
+    slope = roc.slope_for(delta)
+    if not symmetric:
+        slope = max(slope, roc.reversed().slope_for(delta))
     if slope <= 1.0:
         return 0.0
     return math.inf if math.isinf(slope) else math.nextafter(math.log(slope), math.inf)
@@ -581,7 +611,15 @@ EDGES += tuple(
         "Li et al. 2013, theorem 4.8 (⇐), then on from replace-one DP; bounded family only",
         _membership_through_pure(target),
     )
-    for target in (ApproxDP, GaussianDP, DifferentialIdentifiability)
+    for target in (GaussianDP, DifferentialIdentifiability)
+)
+EDGES += (
+    _edge(
+        MembershipPrivacy,
+        ApproxDP,
+        "bounded family: theorem 4.8 (⇐); independent family, either side: P(with) ≤ γ·P(without), so TV ≤ 1 - 1/γ",
+        _membership_to_approx,
+    ),
 )
 EDGES += tuple(
     _edge(

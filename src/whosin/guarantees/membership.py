@@ -14,6 +14,7 @@ from typing import Literal
 
 from whosin.errors import InputTypeError, check_choice, check_number
 from whosin.guarantees.base import Guarantee
+from whosin.guarantees.dp import close_pair_roc
 from whosin.roc import Roc
 
 __all__ = ["FAMILIES", "MembershipPrivacy"]
@@ -62,24 +63,29 @@ class MembershipPrivacy(Guarantee):
     def _build_roc(self) -> Roc:
         if math.isinf(self.ratio):
             return Roc([0.0], [1.0])
+        if self.family == "bounded":
+            return close_pair_roc(math.log(self.ratio), 0.0)
         if self.negative:
             return Roc([0.0], [1.0 - 1.0 / self.ratio])
         return Roc([1.0 / self.ratio], [1.0])
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
-        """Return (-inf, ln R) for the positive form, (-ln R, inf) for the negative one."""
+        """Return (-inf, ln R) for the positive form, (-ln R, inf) for the negative one; both for the bounded family."""
         log_ratio = math.log(self.ratio)
         if log_ratio == 0.0:
             return 0.0, 0.0
+        if self.family == "bounded":
+            return -log_ratio, log_ratio
         return (-log_ratio, math.inf) if self.negative else (-math.inf, log_ratio)
 
     @property
     def assumes(self) -> tuple[str, ...]:
         """The assumptions under which the numbers hold, in words."""
         side = "absence" if self.negative else "membership"
+        one_sided = f"one-sided: it limits the belief in {side}, not in the opposite"
         return (
             _FAMILY_WORDS[self.family],
-            f"one-sided: it limits the belief in {side}, not in the opposite",
+            "two-sided: replacing a record by another works both ways" if self.family == "bounded" else one_sided,
             "the attacker knows the prior and the mechanism",
         )
 

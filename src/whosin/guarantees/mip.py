@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from whosin.errors import check_number
+from whosin.errors import check_number, check_prior
 from whosin.guarantees.base import Guarantee
 from whosin.roc import Roc
 
@@ -49,7 +49,7 @@ class MIP(Guarantee):
 
     def accuracy(self, prior: float = 0.5) -> float:
         """Return the best share of right guesses at that prior; max(q, 1-q) + η at the prior q of the definition."""
-        if prior == self.train_fraction:
+        if check_prior(prior) == self.train_fraction:
             return min(1.0, max(prior, 1.0 - prior) + self.eta)
         return super().accuracy(prior)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ __all__ = ["DPSGD", "grid_step", "sampled_gaussian_roc"]
 
 Array = NDArray[np.float64]
 
+MOST_STEPS = 10**9
+MOST_POINTS = 2**21
+_LOST = 1e-15  # mass beyond the grid, which counts as infinite loss
 _NO_NOISE = 1e-6  # less noise than this counts as none
 _TAIL = 10.0  # standard deviations; mass beyond is below 1e-23 and goes to infinite loss
 
@@ -50,8 +53,9 @@ class DPSGD(DifferentialPrivacy):
 
     Notes
     -----
-    Cost of the first look at the curve: one FFT of at most a few million points, well under a second for thousands of
-    steps; kept for later looks.
+    Cost of the first look at the curve: FFTs of at most a few million points, well under a second for thousands of
+    steps and seconds for millions; kept for later looks. Runs that spread over a wide range of losses are rounded up
+    more coarsely.
     """
 
     noise_multiplier: float
@@ -63,7 +67,7 @@ class DPSGD(DifferentialPrivacy):
         self._set(
             noise_multiplier=check_number("noise_multiplier", self.noise_multiplier, low=0.0),
             sample_rate=check_number("sample_rate", self.sample_rate, low=0.0, high=1.0),
-            steps=check_whole("steps", self.steps),
+            steps=check_whole("steps", self.steps, high=MOST_STEPS),
         )
 
     def _build_roc(self) -> Roc:
@@ -117,7 +121,7 @@ def _highest_loss(noise: float, rate: float) -> float:
     return min(690.0, float(highest))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def sampled_gaussian_roc(noise: float, rate: float, steps: int, spacing: float, closed_form: bool = True) -> Roc:
     """Return the member curve of the composed sampled Gaussian, exact or never below the truth."""
     if rate == 0.0 or steps == 0 or math.isinf(noise):
@@ -129,7 +133,19 @@ def sampled_gaussian_roc(noise: float, rate: float, steps: int, spacing: float, 
         return shifted_normal_roc(_full_batch_mu(noise, steps))
     if steps == 1 and closed_form:
         return _one_step_roc(noise, rate)
-    return _composed_roc(noise, rate, steps, spacing)
+    return _capped(_composed_roc(noise, rate, steps, spacing), -math.expm1(steps * math.log1p(-rate)))
+
+
+def _capped(roc: Roc, caught: float) -> Roc:
+    """The lower of the curve and that of no noise at all: who was never sampled is not seen."""
+    vertices = roc.vertices
+    assert vertices is not None
+    x, y = vertices[:, 0], vertices[:, 1]
+    line = caught + (1.0 - caught) * x
+    over = y - line
+    i = np.flatnonzero(over[:-1] * over[1:] < 0.0)
+    cross = x[i] + (x[i + 1] - x[i]) * over[i] / (over[i] - over[i + 1])
+    return Roc(np.concatenate([x, cross]), np.concatenate([np.minimum(y, line), caught + (1.0 - caught) * cross]))
 
 
 def _full_batch_mu(noise: float, steps: int) -> float:
@@ -180,14 +196,47 @@ def sampled_divergence(noise: float, rate: float, gamma: Array) -> Array:
 
 def _composed_roc(noise: float, rate: float, steps: int, spacing: float) -> Roc:
     """Curve of the composed privacy loss distribution."""
+    from dp_accounting.pld import common
+
+    one_step = _one_step_losses(noise, rate, spacing)
+    spread = _spread(one_step._lower_loss, one_step._probs, spacing) * math.sqrt(steps)
+    wider = 24.0 * spread / MOST_POINTS
+    if wider > spacing:
+        spacing = wider
+        one_step = _one_step_losses(noise, rate, spacing)
+    low, high = common.compute_self_convolve_bounds(one_step._probs, steps, _LOST)
+    composed = one_step.self_compose(steps, _LOST) if high - low <= 4 * MOST_POINTS else _by_squaring(one_step, steps)
+    dense = composed.to_dense_pmf()
+    return _roc_of_losses(dense._lower_loss, dense._probs, dense._infinity_mass, spacing)
+
+
+def _one_step_losses(noise: float, rate: float, spacing: float) -> Any:
+    """Privacy loss law of one step, rounded up onto the grid (connect the dots)."""
     from dp_accounting.pld import pld_pmf
 
     first, last = math.floor(math.log1p(-rate) / spacing), math.ceil(_highest_loss(noise, rate) / spacing)
-    gammas = np.exp(np.arange(first, last + 1) * spacing)
-    deltas = sampled_divergence(noise, rate, gammas)
-    one_step = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, deltas)
-    composed = one_step.self_compose(steps).to_dense_pmf()
-    return _roc_of_losses(composed._lower_loss, composed._probs, composed._infinity_mass, spacing)
+    deltas = sampled_divergence(noise, rate, np.exp(np.arange(first, last + 1) * spacing))
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, deltas).to_dense_pmf()
+
+
+def _spread(lowest: int, masses: Array, spacing: float) -> float:
+    """Standard deviation of the finite losses."""
+    losses = (lowest + np.arange(len(masses))) * spacing
+    total = float(masses.sum())
+    mean = float(masses @ losses) / total
+    return math.sqrt(max(0.0, float(masses @ (losses - mean) ** 2) / total))
+
+
+def _by_squaring(losses: Any, steps: int) -> Any:
+    """Compose ``steps`` copies by doubling, cutting the tails each time: for when the direct limits are too wide."""
+    result = None
+    while steps:
+        if steps & 1:
+            result = losses if result is None else result.compose(losses, _LOST)
+        steps >>= 1
+        if steps:
+            losses = losses.compose(losses, _LOST)
+    return result
 
 
 def _roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import numbers
 from abc import ABC
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_number
+from whosin.errors import InputError, InputTypeError, check_callable, check_number
 from whosin.mechanisms.base import Records
 
 __all__ = ["AdditiveMechanism", "Gaussian", "Laplace"]
@@ -30,7 +31,9 @@ class AdditiveMechanism(ABC):
     noise: ClassVar[str]
 
     def __init__(self, query: Callable[[Records], float], scale: float) -> None:
-        self.query = query
+        if type(self) is AdditiveMechanism:
+            raise TypeError("AdditiveMechanism has no noise of its own: use Laplace or Gaussian")
+        self.query = check_callable("query", query)
         self.scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
 
     def centres(self, universe: Sequence[Any], membership: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -38,9 +41,12 @@ class AdditiveMechanism(ABC):
         values = np.empty(len(membership))
         for i, members in enumerate(membership.tolist()):
             records = tuple(itertools.compress(universe, members))
-            values[i] = self.query(records)
+            value = self.query(records)
+            if not isinstance(value, numbers.Real) or isinstance(value, bool):
+                raise InputTypeError(f"query takes a function that returns a number, got {value!r} on {records!r}")
+            values[i] = float(value)
             if not np.isfinite(values[i]):
-                raise InputError(f"query takes a function with finite values, got {values[i]!r} on {records!r}")
+                raise InputError(f"query takes a function with finite values, got {float(value)} on {records!r}")
         return values
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, check_callable
 
 __all__ = ["MAX_CELLS", "CallableMechanism", "FiniteMechanism"]
 
 MAX_CELLS = 2 * 10**8
 """Largest table (data sets × outputs) of probabilities that is held in memory."""
+
+_NUMBERS = (int, float, Fraction, np.floating, np.integer)
 
 Records = tuple[Any, ...]
 Law = Mapping[Hashable, float]
@@ -63,7 +66,7 @@ class CallableMechanism(FiniteMechanism):
     """A plain function from a tuple of records to {output: probability}."""
 
     def __init__(self, function: Callable[[Records], Law]) -> None:
-        self._function = function
+        self._function: Callable[[Records], Law] = check_callable("mechanism", function)
 
     def law(self, records: Records) -> Law:
         """Return the function's answer."""
@@ -79,10 +82,9 @@ def check_cells(data_sets: int, outputs: int) -> None:
 
 
 def _probabilities(law: Law, records: Records) -> NDArray[np.float64]:
-    try:
-        values = np.fromiter(law.values(), dtype=np.float64, count=len(law))
-    except (TypeError, ValueError):
-        raise InputTypeError(f"mechanism takes numbers as probabilities, got {dict(law)!r} on {records!r}") from None
+    if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in set(map(type, law.values()))):
+        raise InputTypeError(f"mechanism takes numbers as probabilities, got {dict(law)!r} on {records!r}")
+    values = np.fromiter(law.values(), dtype=np.float64, count=len(law))
     if not np.all((values >= 0.0) & (values <= 1.0 + 1e-9)):
         output, wrong = next((o, p) for o, p in law.items() if not 0.0 <= p <= 1.0 + 1e-9)
         raise InputError(f"mechanism takes probabilities in [0, 1], got {wrong!r} for output {output!r} on {records!r}")

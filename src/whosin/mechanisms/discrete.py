@@ -10,7 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_choice, check_number, check_probability, check_whole
+from whosin.errors import (
+    InputError,
+    check_callable,
+    check_choice,
+    check_number,
+    check_probability,
+    check_records,
+    check_whole,
+)
 from whosin.guarantees import ApproxDP, PureDP
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records, check_cells
 
@@ -31,7 +39,7 @@ class RandomizedResponse(FiniteMechanism):
     """
 
     def __init__(self, question: Callable[[Records], bool], epsilon: float, delta: float = 0.0) -> None:
-        self.question = question
+        self.question = check_callable("question", question)
         self.epsilon = check_number("epsilon", epsilon, low=0.0)
         self.delta = check_probability("delta", delta)
 
@@ -65,10 +73,10 @@ class Exponential(FiniteMechanism):
     """
 
     def __init__(self, candidates: Sequence[Any], loss: Callable[[Any, Any], float], scale: float) -> None:
-        self.candidates = tuple(candidates)
-        if not self.candidates or len(set(self.candidates)) != len(self.candidates):
-            raise InputError(f"candidates takes at least one candidate and no repeats, got {self.candidates!r}")
-        self.loss = loss
+        self.candidates = check_records("candidates", candidates)
+        if len(set(self.candidates)) != len(self.candidates):
+            raise InputError(f"candidates takes no repeats, got {self.candidates!r}")
+        self.loss = check_callable("loss", loss)
         self.scale = check_number("scale", scale, low=0.0, open_high=True)
 
     def law(self, records: Records) -> Law:
@@ -81,10 +89,11 @@ class Exponential(FiniteMechanism):
     ) -> tuple[tuple[Hashable, ...], NDArray[np.float64]]:
         """Return all laws at once: one matrix product and a softmax, O(data sets × candidates)."""
         check_cells(len(membership), len(self.candidates))
-        losses = np.array([[self.loss(w, x) for w in self.candidates] for x in universe], dtype=np.float64)
-        losses = losses.reshape(len(universe), len(self.candidates))
-        if not np.all(np.isfinite(losses)):
-            raise InputError("loss takes a function with finite values, got nan or infinity")
+        finite = {"open_low": True, "open_high": True}
+        losses = np.array(
+            [[check_number("loss", self.loss(w, x), **finite) for w in self.candidates] for x in universe],
+            dtype=np.float64,
+        ).reshape(len(universe), len(self.candidates))
         sizes = np.maximum(membership.sum(axis=1, keepdims=True), 1)
         logits = -self.scale * (membership.astype(np.float64) @ losses) / sizes
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -106,7 +115,10 @@ class KMax(FiniteMechanism):
     """
 
     def __init__(self, universe: Sequence[Any], k: int, empty: Literal["lowest", "null"] = "lowest") -> None:
-        self.values = tuple(universe)
+        self.values = check_records("universe", universe)
+        twice = [value for i, value in enumerate(self.values) if value in self.values[:i]]
+        if twice:
+            raise InputError(f"universe takes each value once, got {twice[0]!r} again")
         self.k = check_whole("k", k, low=2, high=len(self.values))
         self.empty = check_choice("empty", empty, ("lowest", "null"))
         self._rank = {value: rank for rank, value in enumerate(self.values)}
@@ -115,6 +127,9 @@ class KMax(FiniteMechanism):
         """Return the uniform law on the k ranks."""
         if not records and self.empty == "null":
             return {None: 1.0}
+        strangers = [record for record in records if record not in self._rank]
+        if strangers:
+            raise InputError(f"record takes a value of the universe, got {strangers[0]!r}")
         top = max((self._rank[record] for record in records), default=0)
         first = min(top, len(self.values) - self.k)
         return {self.values[first + i]: 1.0 / self.k for i in range(self.k)}

@@ -85,11 +85,11 @@ class Game(ABC):
         if self.world.kind == "all_subsets":
             ratio = max(self._ratio(index, negative) for index in self._uncertain_records())
             return MembershipPrivacy(max(1.0, 0.5 * (ratio + 1.0)), "uniform", negative)
-        if self.world.kind == "explicit":
+        family = self.world.family
+        if family == "prior":
             ratio = max(self._ratio(index, negative) for index in self._uncertain_records())
             return MembershipPrivacy(max(1.0, ratio), "prior", negative)
-        family = "independent" if self.world.kind == "independent" else "bounded"
-        return MembershipPrivacy(max(1.0, self._one_sided_ratio(negative)), family, negative)  # type: ignore[arg-type]
+        return MembershipPrivacy(max(1.0, self._one_sided_ratio(negative)), family, negative)
 
     def dp(self, delta: float = 0.0) -> PureDP | ApproxDP:
         """Return the exact differential privacy over adjacent data sets of this world.
@@ -97,6 +97,8 @@ class Game(ABC):
         Replace-one where all data sets have one size (the paper's ε(X)), add/remove otherwise.
         """
         delta = check_probability("delta", delta)
+        if not any(len(one) for one, _ in adjacent_pairs(self.world)):
+            raise InputError("no two data sets of this world are adjacent, so differential privacy says nothing in it")
         epsilon, adjacency = self._adjacent_epsilon(delta), "replace" if self.world.size is not None else "add_remove"
         if delta == 0.0:
             return PureDP(epsilon, adjacency)  # type: ignore[arg-type]

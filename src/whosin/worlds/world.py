@@ -5,7 +5,8 @@ Records are told apart by their position, not by their value: two people may hav
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.compute.subsets import all_masks, masks_of_size, membership
-from whosin.errors import InputError, InputTypeError, check_number, check_rates, check_whole
+from whosin.compute.subsets import MAX_RECORDS, all_masks, masks_of_size, membership
+from whosin.errors import InputError, InputTypeError, check_number, check_rates, check_records, check_whole
 from whosin.mechanisms.additive import AdditiveMechanism
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records
 
@@ -72,6 +73,18 @@ class World:
         size = self.size
         uniform = self.kind == "uniform_subsets" and size is not None
         return size / len(self.universe) if uniform and size is not None else None
+
+    @property
+    def family(self) -> Literal["independent", "bounded", "uniform", "prior"]:
+        """Li's family of priors that this world stands for; "prior" if some of the family's data sets are missing."""
+        records, size = len(self.universe), self.size
+        if self.kind == "all_subsets":
+            return "uniform"
+        if self.kind == "independent" and len(self.masks) == 2**records:
+            return "independent"
+        if self.kind in ("uniform_subsets", "bounded_independent") and size is not None:
+            return "bounded" if len(self.masks) == math.comb(records, size) else "prior"
+        return "prior"
 
     def index(self, record: Any) -> int:
         """Return the position of a record in the universe."""
@@ -165,7 +178,10 @@ def one_of_two(
     records = _universe(universe)
     p = check_number("probability", probability, low=0.0, high=1.0, open_low=True, open_high=True)
     bare = World(records, np.zeros(1, dtype=np.int64), np.ones(1))
-    base = sum(1 << bare.index(record) for record in certain)
+    sure = check_records("certain", certain) if not isinstance(certain, Sized) or len(certain) else ()
+    if len(set(sure)) != len(sure):
+        raise InputError(f"certain takes each record once, got {sure!r}")
+    base = sum(1 << bare.index(record) for record in sure)
     one, two = base | 1 << bare.index(first), base | 1 << bare.index(second)
     if one == two or base in (one, two):
         raise InputError("first and second take two different records that are not among the certain ones")
@@ -177,7 +193,11 @@ def explicit(universe: Sequence[Any], table: Mapping[Any, float]) -> World:
     records = _universe(universe)
     bare = World(records, np.zeros(1, dtype=np.int64), np.ones(1))
     weights: dict[int, float] = {}
+    if not isinstance(table, Mapping):
+        raise InputTypeError(f"table takes a mapping from data sets to probabilities, got {table!r}")
     for data_set, probability in table.items():
+        if not isinstance(data_set, Iterable):
+            raise InputTypeError(f"table takes collections of records as data sets, got {data_set!r}")
         indices = [bare.index(record) for record in data_set]
         if len(set(indices)) != len(indices):
             raise InputError(f"table takes data sets without repeats, got {data_set!r}")
@@ -190,27 +210,10 @@ def explicit(universe: Sequence[Any], table: Mapping[Any, float]) -> World:
 
 
 def _universe(universe: Sequence[Any]) -> tuple[Any, ...]:
-    try:
-        records = tuple(universe)
-    except TypeError:
-        raise InputTypeError(f"universe takes a sequence of records, got {universe!r}") from None
-    if not records:
-        raise InputError("universe takes at least one record, got none")
-    for i, record in enumerate(records):
-        if _unhashable(record):
-            raise InputTypeError(
-                f"universe takes hashable records, got {record!r} of type {type(record).__name__} at position {i}: "
-                "make it a tuple, or use row numbers"
-            )
+    records = check_records("universe", universe)
+    if len(records) > MAX_RECORDS:
+        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {len(records)}")
     return records
-
-
-def _unhashable(record: Any) -> bool:
-    try:
-        hash(record)
-    except TypeError:
-        return True
-    return False
 
 
 def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArray[np.float64]:

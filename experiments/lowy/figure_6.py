@@ -1,0 +1,56 @@
+"""Figure 6: Gaussian mechanism, ratios over the dimension d; n = 100, C = 50, σ = 1, δ = 0.01.
+
+The paper does not state ε or ε(X) of this figure; 5 as in the example on figure 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.lowy._common import BLUE, LABELS, ORANGE, gaussian, ratio_panels, save, styled, summary
+
+N, SIGMA, CLIP, DELTA, TARGET, TRIALS = 100, 1.0, 50.0, 0.01, 5.0, 20
+DIMENSIONS = (1, 2, 5, 10, 20, 50, 100)
+
+
+def trial(number: int, d: int) -> dict[str, dict[str, float]]:
+    """Return one trial."""
+    rng = np.random.default_rng([6, d, number])
+    return gaussian(SIGMA * rng.standard_normal((2 * N, d)), CLIP, TARGET, DELTA)
+
+
+def compute() -> dict[str, Any]:
+    """Return mean and standard deviation of every parameter and ratio over d."""
+    return {
+        "figure": "6",
+        **{"n": N, "sigma": SIGMA, "clip": CLIP, "delta": DELTA, "target": TARGET, "trials": TRIALS},
+        **{"x": list(DIMENSIONS), "x_label": "dimension d", "x_scale": "log"},
+        **{"y_scale": "log", "y_limits": [0.0001, 1.5]},
+        **summary([trial(number, d) for number in range(TRIALS)] for d in DIMENSIONS),
+    }
+
+
+@styled
+def draw(data: dict[str, Any]) -> Figure:
+    """Draw the ratios, noise set by ε(X) on the left and by the worst case on the right."""
+    curves = (
+        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
+        ("ratio_average_on_records", "the same, δ kept on average over records only", ORANGE, ":"),
+        ("ratio", "ε̃ / ε", BLUE, "-"),
+        ("ratio_average", "the same, δ kept on average over records only", BLUE, ":"),
+    )
+    figure = ratio_panels(data, {key: f"{title} = {data['target']:g}" for key, title in LABELS.items()}, curves)
+    figure.axes[0].legend(loc="lower right")
+    return figure
+
+
+def main() -> None:
+    """Write results/figure_6.json and .png."""
+    save("figure_6", compute(), draw)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Gaussian and Laplace noise on a sum over a pool of records (Lowy et al. 2024, proposition 12, and beyond).
+
+The release is Σ_{x in D} f(x) + noise with |D| = k. Replacing x by x' moves it by f(x) - f(x'), so by the adjacent
+coupling the laws given in and given out of a record x are, on average over x' ≠ x, no further apart than the noise and
+the noise moved by that much: the pairwise bound. The exact answer for one column is the spectral one; for several
+columns groups of data sets are compared instead of single ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.compute.gaussian_noise import epsilon_for, noise_for
+from whosin.compute.groups import group_epsilons
+from whosin.compute.pairwise import pairwise_epsilons
+from whosin.compute.spectral import SubsetSumLaws
+from whosin.errors import InputError, check_choice, check_number, check_probability
+from whosin.guarantees import PMP, ApproxDP, PureDP
+from whosin.population.pool import clipped, train_size, widest_distance
+from whosin.population.result import PopulationPrivacy
+
+__all__ = ["gaussian", "laplace"]
+
+Array = NDArray[np.float64]
+Query = str | Callable[[Array], Any]
+
+METHODS = ("auto", "pairwise", "exact", "groups")
+EXACT_RECORDS = 400
+"""Largest pool that "auto" solves exactly in one column; a larger one is asked for by name."""
+GROUP_RECORDS = 300
+"""Largest pool for which "auto" samples groups in several columns."""
+
+
+def gaussian(
+    records: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    clip: float,
+    query: Query = "mean",
+    train_fraction: float = 0.5,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    progress: Any = None,
+    rng: Any = None,
+) -> PopulationPrivacy:
+    """Return what an (ε, δ)-DP Gaussian release tells somebody who knows the pool about each record.
+
+    Parameters
+    ----------
+    records : array-like or data frame
+        The pool, one row a record.
+    epsilon, delta : float
+        The labelled guarantee (replace-one); δ > 0. It sets the noise, by the analytic calibration of Balle and Wang.
+    clip : float
+        Largest ℓ2 norm of a record's contribution; longer ones are scaled down.
+    query : {"mean", "sum"} or callable
+        What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
+        matrix of contributions, one row a record, which are clipped and averaged.
+    train_fraction : float
+        Share of the pool that is drawn.
+    method : {"auto", "pairwise", "exact", "groups"}
+        "pairwise" is the paper's bound, O(N²); "exact" is spectral, one column only; "groups" is a sampled bound for
+        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which.
+
+    Returns
+    -------
+    PopulationPrivacy
+        With ε̃ at the same δ as the label.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
+    delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    pool = _pool(records, clip, query, train_fraction)
+    scale = noise_for(epsilon, delta, pool.sensitivity)
+    on_records = epsilon_for(scale, delta, pool.widest)
+    label = ApproxDP(epsilon, delta, "replace")
+    return _result(
+        "gaussian", pool, label, ApproxDP(min(epsilon, on_records), delta, "replace"), delta, scale, method,
+        confidence_level, progress, rng,
+    )  # fmt: skip
+
+
+def laplace(
+    records: Any,
+    *,
+    epsilon: float,
+    clip: float,
+    delta: float = 0.0,
+    query: Query = "mean",
+    train_fraction: float = 0.5,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    progress: Any = None,
+    rng: Any = None,
+) -> PopulationPrivacy:
+    """Return what an ε-DP Laplace release of one number tells somebody who knows the pool about each record.
+
+    As :func:`gaussian`, for one column. With δ = 0 a record's ε̃ is limited by its largest distance to another
+    record; the averages over the pool count from δ > 0 on. "auto" is pairwise here: the spectrum of Laplace noise falls
+    slowly, so that "exact" takes long.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0, open_low=True, open_high=True)
+    delta = check_probability("delta", delta)
+    pool = _pool(records, clip, query, train_fraction)
+    if pool.contributions.shape[1] != 1:
+        raise InputError(f"records takes one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian")
+    scale = pool.sensitivity / epsilon
+    label, here = PureDP(epsilon, "replace"), PureDP(min(epsilon, pool.widest / scale), "replace")
+    if delta == 0.0:
+        check_choice("method", method, METHODS)
+        method = "pairwise"
+    return _result("laplace", pool, label, here, delta, scale, method, confidence_level, progress, rng)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    contributions: Array
+    size: int
+    sensitivity: float
+
+    @property
+    def widest(self) -> float:
+        return widest_distance(self.contributions)
+
+
+def _pool(records: Any, clip: float, query: Query, train_fraction: float) -> _Pool:
+    if callable(query):
+        rows = clipped(query(np.asarray(records, dtype=np.float64)), clip)
+        divide = True
+    else:
+        divide = check_choice("query", query, ("mean", "sum")) == "mean"
+        rows = clipped(records, clip)
+    size = train_size(len(rows), train_fraction)
+    share = 1.0 / size if divide else 1.0
+    return _Pool(rows * share, size, 2.0 * clip * share)
+
+
+def _result(
+    mechanism: Literal["gaussian", "laplace"],
+    pool: _Pool,
+    label: PureDP | ApproxDP,
+    on_records: PureDP | ApproxDP,
+    delta: float,
+    scale: float,
+    method: str,
+    confidence_level: float,
+    progress: Any,
+    rng: Any,
+) -> PopulationPrivacy:
+    chosen = _choose(method, pool.contributions)
+    f, k = pool.contributions, pool.size
+    lower: Array | None = None
+    if chosen == "exact":
+        limits = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta)
+        lower, per_record = limits[:, 0], limits[:, 1]
+    elif chosen == "groups":
+        per_record, _ = group_epsilons(
+            f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, progress=progress
+        )
+    else:
+        per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
+    per_record = np.minimum(per_record, on_records.epsilon)
+    return PopulationPrivacy(
+        mechanism=mechanism,
+        pmp=PMP(float(per_record.max()), delta, k / len(f)),
+        dp=label,
+        dp_tight=label,
+        dp_on_records=on_records,
+        per_record=per_record,
+        per_record_lower=lower,
+        sensitivity=pool.sensitivity,
+        noise_scale=scale,
+        method=chosen,
+        confidence_level=confidence_level if chosen == "groups" else None,
+        records=len(f),
+        train_size=k,
+    )
+
+
+def _choose(method: str, contributions: Array) -> str:
+    check_choice("method", method, METHODS)
+    count, columns = contributions.shape
+    if method == "exact" and columns != 1:
+        raise InputError(f"method='exact' takes one column, got {columns}; use 'groups' or 'pairwise'")
+    if method != "auto":
+        return method
+    if columns == 1 and count <= EXACT_RECORDS:
+        return "exact"
+    return "groups" if columns > 1 and count <= GROUP_RECORDS else "pairwise"

@@ -1,0 +1,99 @@
+"""The largest ε whose practical parameter on these records stays at or below a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import CalibrationError, check_choice, check_number, check_whole
+from whosin.population.additive import gaussian, laplace
+from whosin.population.exponential import exponential
+from whosin.population.result import PopulationPrivacy
+
+__all__ = ["largest_epsilon"]
+
+MECHANISMS: dict[str, Callable[..., PopulationPrivacy]] = {
+    "exponential": exponential,
+    "gaussian": gaussian,
+    "laplace": laplace,
+}
+
+
+def largest_epsilon(
+    records: Any,
+    *,
+    mechanism: str,
+    target: float,
+    smallest: float = 0.01,
+    largest: float = 100.0,
+    points: int = 25,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+    **options: Any,
+) -> PopulationPrivacy:
+    """Return the analysis at the largest ε found whose ε̃ is at most ``target`` (Lowy et al. advise 0.1).
+
+    Parameters
+    ----------
+    mechanism : {"exponential", "gaussian", "laplace"}
+        Its other arguments (candidates, clip, delta, …) go in ``options``.
+    target : float
+        Largest tolerable ε̃.
+    smallest, largest : float
+        Where to look.
+    points : int
+        How many values of ε are scanned, evenly in ln ε; as many again refine the last good one.
+
+    Raises
+    ------
+    CalibrationError
+        If no scanned ε keeps the target.
+
+    Notes
+    -----
+    ε̃ is not monotone in ε for the exponential mechanism, so the values are scanned and the last good one is refined
+    towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares its
+    confidence among all evaluations, so that the choice does not spoil it.
+    """
+    target = check_number("target", target, low=0.0)
+    play = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]
+    low = check_number("smallest", smallest, low=0.0, open_low=True, open_high=True)
+    high = check_number("largest", largest, low=low, open_high=True)
+    count = check_whole("points", points, low=2)
+    level = 1.0 - (1.0 - check_number("confidence_level", confidence_level, low=0.0, high=1.0)) / (2 * count)
+    seeds = iter(np.random.default_rng(rng).spawn(2 * count))
+
+    def look(epsilon: float) -> PopulationPrivacy:
+        return play(records, epsilon=float(epsilon), confidence_level=level, rng=next(seeds), **options)
+
+    scanned = [(epsilon, look(epsilon)) for epsilon in np.geomspace(low, high, count)]
+    good = [i for i, (_, seen) in enumerate(scanned) if seen.pmp.epsilon <= target]
+    if not good:
+        least = min(seen.pmp.epsilon for _, seen in scanned)
+        raise CalibrationError(
+            f"target={target:g} cannot be reached for ε in [{low:g}, {high:g}]: the smallest ε̃ seen is {least:.6g}"
+        )
+    best = scanned[good[-1]]
+    if good[-1] + 1 < count:
+        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, count)
+    return best[1]
+
+
+def _refine(
+    look: Callable[[float], PopulationPrivacy],
+    best: tuple[float, PopulationPrivacy],
+    bad: float,
+    target: float,
+    evaluations: int,
+) -> tuple[float, PopulationPrivacy]:
+    """Move towards the next bad ε by bisection, keeping what was seen to hold."""
+    for _ in range(min(evaluations, 20)):
+        middle = float(np.sqrt(best[0] * bad))
+        seen = look(middle)
+        if seen.pmp.epsilon <= target:
+            best = middle, seen
+        else:
+            bad = middle
+    return best

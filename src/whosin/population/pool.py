@@ -1,0 +1,49 @@
+"""The pool: records clipped to a norm, and the size of the data set that is drawn from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, check_number
+from whosin.tables import numeric_records
+
+__all__ = ["clipped", "train_size", "widest_distance"]
+
+Array = NDArray[np.float64]
+
+
+def clipped(records: Any, clip: float) -> Array:
+    """Return the records with every row scaled down to an ℓ2 norm of at most ``clip``."""
+    limit = check_number("clip", clip, low=0.0, open_low=True, open_high=True)
+    matrix = numeric_records(records)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return np.asarray(matrix * np.minimum(1.0, limit / np.maximum(norms, limit)))
+
+
+def train_size(records: int, train_fraction: float) -> int:
+    """Return how many of the records are drawn: the whole number nearest to the share, a half rounded down."""
+    share = check_number("train_fraction", train_fraction, low=0.0, high=1.0, open_low=True, open_high=True)
+    size = int(np.ceil(share * records - 0.5))
+    if not 1 <= size < records:
+        raise InputError(
+            f"train_fraction={train_fraction!r} of {records} records draws {size}: takes 1 to {records - 1}"
+        )
+    return size
+
+
+def widest_distance(points: Array, block: int = 2048) -> float:
+    """Return an upper limit, tight to rounding, on the largest Euclidean distance between rows. O(rows²·columns)."""
+    if points.shape[1] == 1:
+        return float(points.max() - points.min())
+    centred = points - points.mean(axis=0)
+    squares = (centred**2).sum(axis=1)
+    largest = 0.0
+    for start in range(0, len(centred), block):
+        rows = slice(start, start + block)
+        products = centred[rows] @ centred.T
+        largest = max(largest, float(np.max(squares[rows, None] + squares - 2.0 * products)))
+    rounding = 8.0 * np.finfo(np.float64).eps * points.shape[1] * float(squares.max())
+    return float(np.sqrt(max(0.0, largest) + rounding)) if largest > 0.0 else 0.0

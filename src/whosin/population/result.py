@@ -1,0 +1,140 @@
+"""What a DP mechanism with a large ε really means on these records."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.guarantees import PMP, ApproxDP, PureDP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["PopulationPrivacy"]
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationPrivacy:
+    """The promise against somebody who knows everybody else, beside the one against somebody who knows the pool."""
+
+    mechanism: str
+    """"exponential", "gaussian" or "laplace"."""
+    pmp: PMP
+    """The practical guarantee on these records: an upper limit."""
+    dp: PureDP | ApproxDP
+    """The guarantee as labelled: 2λΔ for the exponential mechanism."""
+    dp_tight: PureDP | ApproxDP
+    """A valid smaller worst-case limit over all records that the clipping allows."""
+    dp_on_records: PureDP | ApproxDP
+    """The paper's ε(X): the same over adjacent data sets of this pool, an upper limit where it is not exact."""
+    per_record: NDArray[np.float64] = field(repr=False)
+    """One ε̃ a record, in the order of the records."""
+    per_record_lower: NDArray[np.float64] | None = field(repr=False)
+    """Lower limits on each record's ε̃ where they are known (equal to per_record where it is exact)."""
+    sensitivity: float
+    """Largest change of the query (or of a candidate's loss) by replacing one record."""
+    noise_scale: float
+    """Scale of the noise, or λ = ε/(2Δ) of the exponential mechanism."""
+    method: str
+    """How the practical guarantee was had."""
+    confidence_level: float | None
+    """Probability that a Monte Carlo limit holds; None where nothing was sampled."""
+    records: int
+    train_size: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """ε̃/ε, the practical over the labelled parameter."""
+        return _ratio(self.pmp.epsilon, self.dp.epsilon)
+
+    @property
+    def ratio_on_records(self) -> float:
+        """ε̃/ε(X), the practical parameter over the one of an attacker who knows everybody else in this pool."""
+        return _ratio(self.pmp.epsilon, self.dp_on_records.epsilon)
+
+    @property
+    def most_exposed(self) -> int:
+        """Row number of the record with the largest ε̃."""
+        return int(np.argmax(self.per_record))
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the practical guarantee rests on, in words."""
+        chance = (
+            ()
+            if self.confidence_level is None
+            else (f"the limit was sampled and holds with probability {self.confidence_level:g}",)
+        )
+        return (*self.pmp.assumes, *chance, *self.notes)
+
+    def explain(self) -> str:
+        """Return a paragraph for a reader who is no expert."""
+        worst = self.dp_tight.accuracy()
+        sentences = [
+            f"Labelled {self.dp.epsilon:.4g}-DP, this {self.mechanism} mechanism lets somebody who "
+            f"knows everybody else guess "
+            f"a person's membership right at most {100 * worst:.2f}% of the time",
+            f"; somebody who knows only these {self.records} records, of which {self.train_size} "
+            f"were drawn at random, at most "
+            f"{100 * self.pmp.accuracy():.2f}%.",
+            f" The practical parameter is ε̃ = {self.pmp.epsilon:.4g} (δ = {self.pmp.delta:g}), "
+            f"{100 * self.ratio:.3g}% of the label.",
+            f" The most exposed record is row {self.most_exposed}; half of the records have ε̃ of at most "
+            f"{float(np.median(self.per_record)):.4g}.",
+        ]
+        return "".join(sentences)
+
+    def __str__(self) -> str:
+        return (
+            f"ε̃ ≤ {self.pmp.epsilon:.6g} on these records (δ = {self.pmp.delta:g}) for ε = "
+            f"{self.dp.epsilon:.6g} as labelled, "
+            f"{self.dp_tight.epsilon:.6g} in the worst case, {self.dp_on_records.epsilon:.6g} among "
+            f"these records; {self.method}"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p>{escape(self.explain())}</p>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON; the per-record values as a list."""
+        parts = {name: getattr(self, name).to_dict() for name in ("pmp", "dp", "dp_tight", "dp_on_records")}
+        plain = ("mechanism", "sensitivity", "noise_scale", "method", "confidence_level", "records", "train_size")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            **parts,
+            "ratio": _json(self.ratio),
+            "ratio_on_records": _json(self.ratio_on_records),
+            "per_record": [_json(value) for value in self.per_record.tolist()],
+            "most_exposed": self.most_exposed,
+            "assumes": list(self.assumes),
+            "explanation": self.explain(),
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw each record's ε̃ in rising order against the worst-case lines; return the axes."""
+        from whosin.plots.population import PopulationDisplay
+
+        lines = {
+            "as labelled": self.dp.epsilon,
+            "worst case": self.dp_tight.epsilon,
+            "knows everybody else here": self.dp_on_records.epsilon,
+        }
+        axes: Axes = PopulationDisplay(np.sort(self.per_record), lines).plot(ax=ax).ax_
+        return axes
+
+
+def _ratio(part: float, whole: float) -> float:
+    if whole == 0.0:
+        return 1.0 if part == 0.0 else math.inf
+    return part / whole if math.isfinite(whole) else (math.nan if math.isinf(part) else 0.0)
+
+
+def _json(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,47 @@
+"""Records as a matrix of numbers, checked row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, InputTypeError
+
+__all__ = ["numeric_records"]
+
+
+def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -> NDArray[np.float64]:
+    """Return records as a float matrix, one row a record.
+
+    Takes a list or array of numbers (one column), a matrix, or a data frame of numeric columns (anything with
+    ``to_numpy``). Rows with NaN or infinity, text, and fewer than ``at_least`` rows are errors that name the place.
+    """
+    if hasattr(records, "to_numpy") and hasattr(records, "columns"):
+        _check_columns(records, name)
+        records = records.to_numpy()
+    try:
+        matrix = np.asarray(records, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"{name} takes numbers in rows of one length, got {type(records).__name__}") from None
+    if matrix.ndim == 1:
+        matrix = matrix[:, None]
+    if matrix.ndim != 2:
+        raise InputError(f"{name} takes a list of numbers or a matrix, got {matrix.ndim} dimensions")
+    if matrix.shape[0] < at_least or matrix.shape[1] == 0:
+        raise InputError(f"{name} takes at least {at_least} rows and one column, got shape {matrix.shape}")
+    bad = ~np.isfinite(matrix).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(
+            f"{name} takes finite numbers, got {matrix[row].tolist()} in row {row} ({int(bad.sum())} such rows)"
+        )
+    return np.ascontiguousarray(matrix)
+
+
+def _check_columns(frame: Any, name: str) -> None:
+    for column in frame.columns:
+        values = np.asarray(frame[column].to_numpy() if hasattr(frame[column], "to_numpy") else frame[column])
+        if values.dtype.kind not in "iufb":
+            raise InputTypeError(f"{name} takes numeric columns, got {values.dtype} in column {column!r}")

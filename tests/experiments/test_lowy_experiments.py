@@ -1,0 +1,252 @@
+"""The experiments on Lowy et al. 2024: numbers of an independent study, and no committed result older than the code.
+
+Figures 1 to 3 are computed again completely; of the others single trials are, and figure n's results are only read.
+"""
+
+import json
+import math
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from experiments.lowy import NAMES, _common  # noqa: E402
+from whosin.compute.gaussian_noise import noise_for  # noqa: E402
+from whosin.compute.pairwise import pairwise_epsilons  # noqa: E402
+
+CHEAP = NAMES[:3]
+README = (ROOT / "experiments" / "lowy" / "README.md").read_text(encoding="utf-8")
+
+
+def module(name):
+    return import_module(f"experiments.lowy.{name}")
+
+
+def differences(one, other, place=""):
+    """Return the places at which two JSON values differ; numbers may differ by rounding and by the roots' tolerance."""
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+        return [gap for key in one for gap in differences(one[key], other[key], f"{place}/{key}")]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return [
+            gap for i, pair in enumerate(zip(one, other, strict=True)) for gap in differences(*pair, f"{place}/{i}")
+        ]
+    if isinstance(one, float) and isinstance(other, float):
+        return [] if math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-10) else [place]
+    return [] if one == other else [place]
+
+
+def value(name, reading, key, x):
+    """Return mean and standard deviation of a committed quantity at one abscissa."""
+    data = _common.read(name)
+    place = data["x"].index(x)
+    return data[reading][key]["mean"][place], data[reading][key]["sd"][place]
+
+
+# --- the committed files ----------------------------------------------------------------------------------------------
+
+
+def test_differences_are_seen():
+    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-11]}) == []
+    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-7]}) == ["/a/1"]
+    assert differences({"a": 1.0}, {"b": 1.0}) == [""]
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_committed_numbers_are_those_of_the_code(name):
+    now = json.loads(_common.to_text(module(name).compute()))
+    assert differences(_common.read(name), now) == [], f"run: python -m experiments.lowy {name}"
+
+
+@pytest.mark.parametrize("name", NAMES[3:6])
+def test_a_fresh_trial_lies_among_the_committed_ones(name):
+    data = _common.read(name)
+    for reading, row in module(name).trial(0, data["x"][-1]).items():
+        assert list(row) == list(data[reading])
+        for key, now in row.items():
+            mean, sd = (data[reading][key][part][-1] for part in ("mean", "sd"))
+            # each of T numbers lies within √(T-1) of their standard deviations of their mean
+            assert abs(now - mean) <= sd * math.sqrt(data["trials"] - 1) + 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_picture_was_drawn_from_the_committed_numbers(name):
+    path = _common.RESULTS / f"{name}.png"
+    assert path.stat().st_size <= 60_000
+    with Image.open(path) as image:
+        drawn_from = image.text["Description"]
+    assert drawn_from == _common.stamp(name, module(name).draw), f"run: python -m experiments.lowy {name}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_can_be_drawn(name):
+    figure = module(name).draw(_common.read(name))
+    figure.canvas.draw()
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+
+
+def test_nothing_else_is_among_the_results():
+    expected = {f"{name}.{kind}" for name in NAMES for kind in ("json", "png")}
+    assert {path.name for path in _common.RESULTS.iterdir()} == expected
+
+
+# --- the numbers: an independent study's, from other random draws -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "reading", "key", "x", "expected", "tolerance"),
+    [
+        ("figure_1", "sensitivity", "pmp", 1.0, 1.90, 0.30),  # 300 trials, standard deviation 0.57: 3 standard errors
+        ("figure_1", "sensitivity", "ratio_on_records", 1.0, 0.40, 0.06),
+        ("figure_1", "sensitivity", "ratio", 1.0, 0.110, 0.016),
+        ("figure_1", "sensitivity", "ratio_2C", 1.0, 0.061, 0.009),
+        ("figure_1", "sensitivity", "label", 1.0, 18.6, 2.4),
+        ("figure_1", "sensitivity", "tight", 1.0, 3.38, 0.45),
+        ("figure_1", "definition", "pmp", 1.0, 3.94, 0.40),
+        ("figure_1", "definition", "label", 1.0, 37.7, 7.0),
+        ("figure_2", "sensitivity", "label", 50.0, 10.26, 0.05),
+        ("figure_2", "sensitivity", "tight", 50.0, 0.398, 0.003),
+        ("figure_2", "sensitivity", "adjacent", 50.0, 0.18, 0.015),
+        ("figure_2", "sensitivity", "ratio", 50.0, 0.0112, 0.001),
+        ("figure_2", "sensitivity", "ratio_on_records", 50.0, 0.0114, 0.001),
+        ("figure_3", "sensitivity", "ratio_on_records", 1, 0.36, 0.08),
+        ("figure_3", "sensitivity", "ratio_on_records", 5, 0.19, 0.035),
+        ("figure_3", "sensitivity", "ratio_on_records", 20, 0.10, 0.02),
+        ("figure_3", "sensitivity", "ratio_on_records", 100, 0.097, 0.025),
+        ("figure_4", "pool", "pmp", 10.0, 7.08, 0.27),
+        ("figure_4", "pool", "pmp_average", 10.0, 5.4, 0.25),
+        ("figure_4", "label", "pmp", 10.0, 0.309, 0.012),
+        ("figure_5", "label", "pmp", 100.0, 2.003, 0.015),
+        ("figure_5", "label", "pmp_average", 100.0, 0.33, 0.01),
+        ("figure_6", "label", "ratio", 1, 0.0068, 0.0017),
+        ("figure_6", "label", "ratio", 5, 0.0144, 0.0014),
+        ("figure_6", "label", "ratio", 20, 0.0303, 0.001),
+        ("figure_6", "label", "ratio", 100, 0.0812, 0.002),
+    ],
+)
+def test_numbers_of_the_independent_study(name, reading, key, x, expected, tolerance):
+    assert value(name, reading, key, x)[0] == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+@pytest.mark.parametrize("name", CHEAP)
+@pytest.mark.parametrize("reading", list(_common.READINGS))
+def test_parameters_of_the_exponential_mechanism_are_in_order(name, reading):
+    """ε̃ ≤ ε(X) ≤ the range bound ≤ the label, on average too; and the target is met."""
+    data = _common.read(name)
+    rows = data[reading]
+    for smaller, larger in (("pmp", "adjacent"), ("adjacent", "tight"), ("tight", "label")):
+        pairs = zip(rows[smaller]["mean"], rows[larger]["mean"], strict=True)
+        assert all(a <= b * (1 + 1e-12) for a, b in pairs), (smaller, larger)
+    key = {"definition": "adjacent", "sensitivity": "restricted"}[reading]
+    assert rows[key]["mean"] == pytest.approx([data["epsilon_X"]] * len(data["x"]), rel=1e-10)
+
+
+def test_the_printed_ratio_of_figure_2_holds_for_one_reading_only():
+    limit = _common.read("figure_2")["printed"]["both_ratios_below"]
+    assert value("figure_2", "sensitivity", "ratio_on_records", 50.0)[0] < limit
+    assert value("figure_2", "definition", "ratio_on_records", 50.0)[0] > 40 * limit
+
+
+def test_gaussian_by_a_second_route():
+    x = np.random.default_rng(5).standard_normal((24, 3))
+    for reading, distance in (
+        ("pool", np.linalg.norm(x[:, None] - x, axis=2).max() / 12),
+        ("label", 2 * 50.0 / 12),
+    ):
+        found = _common.gaussian(x, 50.0, 4.0, 0.01)[reading]
+        expected = pairwise_epsilons(x / 12, noise_for(4.0, 0.01, distance), 0.01).max()
+        assert found["pmp"] == pytest.approx(expected, rel=1e-9)
+        assert found["pmp_average"] <= found["pmp"] <= found["on_records"] <= found["label"]
+
+
+@pytest.mark.parametrize(
+    ("target", "n", "exact", "proposition_12"),
+    [("1", 100, 0.336, 0.522), ("5", 100, 0.643, 2.848), ("1", 1000, 0.130, 0.430), ("5", 1000, 0.155, 2.371)],
+)
+def test_figure_n_numbers_of_the_independent_study(target, n, exact, proposition_12):
+    """They are of one pool and its largest record; ours are means over pools and of the more exposed end."""
+    data = _common.read("figure_n")["gaussian"]
+    place = data["n"].index(n)
+    for key, expected, tolerance in (("exact", exact, 0.05), ("proposition_12", proposition_12, 0.17)):
+        assert data[target][key]["mean"][place] == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+def test_figure_n_falls_for_the_mean_and_not_for_the_exponential_mechanism():
+    data = _common.read("figure_n")
+    for target in ("1", "5"):
+        exact, bound = (data["gaussian"][target][key]["mean"] for key in ("exact", "proposition_12"))
+        assert exact == sorted(exact, reverse=True)
+        assert all(a < b for a, b in zip(exact, bound, strict=True))
+    exponential = data["exponential"]
+    assert exponential["pmp"]["mean"][-1] > exponential["pmp"]["mean"][0]
+    line = exponential["two_candidates"]
+    assert line["mean"][0] < line["mean"][-1] < line["tight"]
+
+
+def test_figure_n_two_candidates_by_enumeration():
+    n = 6
+    x = 1.0 + np.random.default_rng([9, n, 0]).standard_normal((2 * n, 1))
+    logits = 5.0 / 22.0 * _common.distances(x, np.array([[1.0], [-1.0]]))
+    expected = np.abs(_common.subset_laws(logits, n).log_ratio).max()
+    assert module("figure_n").two_candidates_trial(0, n)["all"]["pmp"] == pytest.approx(expected, rel=1e-10)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def quoted():
+    """Return the numbers that the README takes from the results, as it writes them."""
+
+    def both(name, reading, key, x, digits):
+        return "{:.{d}f} ± {:.{d}f}".format(*value(name, reading, key, x), d=digits)
+
+    n = _common.read("figure_n")
+    gaussian, exponential = n["gaussian"], n["exponential"]
+    return [
+        both("figure_1", "sensitivity", "pmp", 1.0, 2),
+        both("figure_1", "sensitivity", "ratio_on_records", 1.0, 2),
+        both("figure_1", "sensitivity", "ratio", 1.0, 3),
+        both("figure_1", "sensitivity", "ratio_2C", 1.0, 3),
+        both("figure_1", "sensitivity", "label", 1.0, 1),
+        both("figure_1", "sensitivity", "tight", 1.0, 2),
+        both("figure_1", "definition", "pmp", 1.0, 2),
+        both("figure_1", "definition", "ratio_on_records", 1.0, 2),
+        both("figure_1", "definition", "label", 1.0, 1),
+        both("figure_2", "sensitivity", "label", 50.0, 2),
+        both("figure_2", "sensitivity", "tight", 50.0, 3),
+        both("figure_2", "sensitivity", "adjacent", 50.0, 3),
+        both("figure_2", "sensitivity", "pmp", 50.0, 3),
+        both("figure_2", "sensitivity", "ratio", 50.0, 4),
+        both("figure_2", "sensitivity", "ratio_on_records", 50.0, 4),
+        both("figure_2", "definition", "ratio", 50.0, 4),
+        both("figure_2", "definition", "ratio_on_records", 50.0, 2),
+        *(f"{value('figure_3', 'sensitivity', 'ratio_on_records', d)[0]:.3f}" for d in (1, 5, 20, 50, 100)),
+        *(f"{value('figure_3', 'definition', 'ratio_on_records', d)[0]:.2f}" for d in (1, 10, 100)),
+        both("figure_4", "pool", "pmp", 10.0, 2),
+        both("figure_4", "pool", "pmp_average", 10.0, 2),
+        both("figure_4", "label", "pmp", 10.0, 3),
+        both("figure_5", "label", "pmp", 100.0, 3),
+        both("figure_5", "label", "pmp_average", 100.0, 3),
+        both("figure_5", "pool", "pmp", 100.0, 2),
+        *(f"{value('figure_6', 'label', 'ratio', d)[0]:.4f}" for d in (1, 5, 20, 100)),
+        *(f"{exponential['pmp']['mean'][place]:.3f}" for place in (0, -1)),
+        *(f"{exponential['two_candidates']['mean'][place]:.3f}" for place in (0, -1)),
+        *(
+            f"| {count:,} | "
+            + " | ".join(
+                f"{gaussian[t][key]['mean'][i]:.3f}" for t in ("1", "5") for key in ("exact", "proposition_12")
+            )
+            for i, count in enumerate(gaussian["n"])
+        ),
+    ]
+
+
+@pytest.mark.parametrize("number", quoted())
+def test_readme_quotes_the_results(number):
+    assert number in README

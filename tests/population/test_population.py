@@ -1,0 +1,280 @@
+"""What a large ε means on these records: the front ends against exact worlds and fixtures."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import whosin as wi
+from whosin.errors import CalibrationError, InputError, InputTypeError
+
+FIXTURES = json.loads((Path(__file__).parents[1] / "data" / "fixtures.json").read_text(encoding="utf-8"))
+LINE = np.arange(12) / 4
+CANDIDATES = [0.5, 1.5, 2.5]
+
+
+def small_pool(seed=0, n=8, d=2):
+    return np.random.default_rng(seed).standard_normal((n, d))
+
+
+# --- exponential -----------------------------------------------------------------------------------------------
+
+
+def test_fixture_with_a_matrix_of_losses():
+    """X = i/4, W = {.5, 1.5, 2.5}, λ = 6: ε̃, ε(X) and the label 2λΔ(X) = 5 of the theory's fixture."""
+    fixture = FIXTURES["expmech"]
+    losses = np.abs(LINE[:, None] - np.array(CANDIDATES))
+    result = wi.population.exponential(LINE, CANDIDATES, epsilon=5.0, clip=10.0, loss=losses, sensitivity=5 / 12)
+    assert result.noise_scale == pytest.approx(6.0, rel=1e-15)
+    assert result.pmp.epsilon == pytest.approx(fixture["eps_pmp"], rel=1e-13)
+    assert result.dp_on_records.epsilon == pytest.approx(fixture["eps_X_exact"], rel=1e-13)
+    assert result.most_exposed == fixture["argmax"][0]
+    assert result.method == "exact"
+    assert result.ratio == pytest.approx(fixture["eps_pmp"] / 5.0, rel=1e-13)
+
+
+@pytest.mark.parametrize("train_fraction", [0.5, 0.25, 0.75])
+@pytest.mark.parametrize("delta", [0.0, 0.02])
+@pytest.mark.parametrize("loss", ["distance", "squared"])
+def test_exact_agrees_with_the_enumerated_world(train_fraction, delta, loss):
+    pool, options = small_pool(), np.random.default_rng(1).standard_normal((3, 2))
+    result = wi.population.exponential(
+        pool, options, epsilon=6.0, clip=1.5, delta=delta, loss=loss, train_fraction=train_fraction
+    )
+    norms = np.linalg.norm(pool, axis=1, keepdims=True)
+    rows = pool * np.minimum(1.0, 1.5 / norms)
+    power = 1 if loss == "distance" else 2
+    mechanism = wi.mechanisms.Exponential(
+        range(3), lambda w, x: float(np.linalg.norm(options[w] - rows[x]) ** power), result.noise_scale
+    )
+    game = wi.worlds.uniform_subsets(range(8), round(8 * train_fraction)).play(mechanism)
+    assert result.pmp.epsilon == pytest.approx(game.pmp(delta).epsilon, rel=1e-10, abs=1e-12)
+    assert result.dp_on_records.epsilon == pytest.approx(game.dp().epsilon, rel=1e-10)
+    assert result.pmp.train_fraction == game.pmp().train_fraction
+    assert result.dp_on_records.epsilon <= result.dp_tight.epsilon * (1 + 1e-12) <= result.dp.epsilon * (1 + 1e-12)
+    for record in range(8):
+        assert result.pmp.roc().dominates(game.roc(record), 1e-10)
+
+
+def test_the_label_overstates_the_worst_case():
+    """Lowy's figure 2: clipping enters the label, the range bound does not depend on it (THEORY r.1)."""
+    pool, options = small_pool(3, 12, 5), np.eye(5)
+    near, far = (wi.population.exponential(pool, options, epsilon=10.0, clip=c) for c in (5.0, 50.0))
+    assert far.dp_tight.epsilon < 0.5 < near.dp_tight.epsilon < 10.0
+    assert far.dp.epsilon == near.dp.epsilon == 10.0
+
+
+def test_monte_carlo_covers_the_exact_answer():
+    """Twenty seeded certificates at confidence 0.9: above more than 6 of them with probability < 1e-2 at most."""
+    pool, options = small_pool(5, 10, 2), np.random.default_rng(2).standard_normal((3, 2))
+    exact = wi.population.exponential(pool, options, epsilon=8.0, clip=2.0, method="exact").pmp.epsilon
+    misses = 0
+    for seed in range(20):
+        sampled = wi.population.exponential(
+            pool, options, epsilon=8.0, clip=2.0, method="monte_carlo", confidence_level=0.9, draws=400, rng=seed
+        )
+        misses += sampled.pmp.epsilon < exact
+        assert sampled.confidence_level == 0.9
+        assert sampled.pmp.epsilon <= sampled.dp_tight.epsilon * (1 + 1e-12)
+    assert misses <= 6
+
+
+def test_two_outcomes_at_any_size():
+    pool = np.random.default_rng(0).standard_normal((16, 1))
+    common = {"epsilon": 10.0, "clip": 3.0}
+    exact = wi.population.exponential(pool, [[1.0], [-1.0]], method="exact", **common)
+    quick = wi.population.exponential(pool, [[1.0], [-1.0]], method="two_outcomes", **common)
+    assert quick.pmp.epsilon == pytest.approx(exact.pmp.epsilon, rel=1e-9)
+    assert np.all(quick.per_record_lower <= exact.per_record + 1e-12)
+    assert np.all(exact.per_record <= quick.per_record + 1e-12)
+    large = wi.population.exponential(np.random.default_rng(1).standard_normal((300, 1)), [[1.0], [-1.0]], **common)
+    assert large.method == "two_outcomes"
+    with pytest.raises(InputError, match="at most two distinct"):
+        wi.population.exponential(pool, [[1.0], [-1.0], [2.0]], method="two_outcomes", **common)
+
+
+def test_equal_candidates_and_equal_records_give_nothing_away():
+    pool = small_pool()
+    assert wi.population.exponential(pool, [[1.0, 0.0]] * 3, epsilon=5.0, clip=1.0).pmp.epsilon == pytest.approx(
+        0.0, abs=1e-12
+    )
+    same = np.ones((6, 2))
+    assert wi.population.exponential(same, np.eye(2), epsilon=5.0, clip=2.0).pmp.epsilon == pytest.approx(
+        0.0, abs=1e-12
+    )
+    assert wi.population.exponential(pool, np.eye(2), epsilon=0.0, clip=2.0).pmp.epsilon == 0.0
+
+
+def test_one_of_two_records_is_plain_differential_privacy():
+    result = wi.population.exponential([0.0, 1.0], [0.0, 1.0], epsilon=3.0, clip=2.0)
+    assert result.pmp.epsilon == pytest.approx(result.dp_on_records.epsilon, rel=1e-12)
+
+
+def test_too_many_data_sets_are_refused_with_the_count():
+    with pytest.raises(InputError, match=r"at most 2e\+11 data sets, got .* hours.*monte_carlo"):
+        wi.population.exponential(small_pool(0, 60, 2), np.eye(2), epsilon=1.0, clip=1.0, method="exact")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"clip": 0.0}, InputError, "clip"),
+        ({"clip": -1.0}, InputError, "clip"),
+        ({"epsilon": -1.0}, InputError, "epsilon"),
+        ({"epsilon": math.inf}, InputError, "epsilon"),
+        ({"delta": 1.5}, InputError, "delta"),
+        ({"method": "magic"}, InputError, "method"),
+        ({"loss": "angle"}, InputError, "loss"),
+        ({"loss": np.ones((8, 2))}, InputError, "8 records × 3 candidates"),
+        ({"loss": np.ones((8, 3))}, InputTypeError, "sensitivity is needed"),
+        ({"loss": np.full((8, 3), np.nan), "sensitivity": 1.0}, InputError, "loss"),
+        ({"train_fraction": 0.01}, InputError, "train_fraction"),
+        ({"candidates": np.eye(3)}, InputError, "2 columns"),
+        ({"candidates": []}, InputError, "candidates"),
+    ],
+)
+def test_bad_input_of_the_exponential_mechanism(change, error, says):
+    good = {"candidates": np.ones((3, 2)) * [[1], [2], [3]], "epsilon": 1.0, "clip": 1.0}
+    with pytest.raises(error, match=says):
+        wi.population.exponential(small_pool(), **{**good, **change})
+
+
+# --- Gaussian and Laplace ----------------------------------------------------------------------------------------
+
+
+def test_gaussian_fixture():
+    """The pool of the fixture: exact and pairwise ε̃ at the δ that the theory gives for ε = 0.5."""
+    fixture = FIXTURES["gauss"]
+    pool = np.array(fixture["X"])
+    label = wi.GaussianDP(2 * 3.0 / 4 / 0.5, "replace")
+    for method, key in (("exact", "in_out_mp"), ("pairwise", "prop12")):
+        delta = float(fixture["delta"]["0.5"][key])
+        epsilon = label.implies(wi.ApproxDP, delta=delta).epsilon
+        result = wi.population.gaussian(pool, epsilon=epsilon, delta=delta, clip=3.0, method=method)
+        assert result.noise_scale == pytest.approx(0.5, rel=1e-9)
+        assert result.per_record[fixture["record"]] == pytest.approx(0.5, abs=1e-6)
+        assert result.per_record[fixture["record"]] >= 0.5 - 1e-9
+
+
+@pytest.mark.parametrize("train_fraction", [0.5, 0.25])
+def test_methods_are_ordered_and_cover_the_world(train_fraction):
+    pool = np.random.default_rng(4).standard_normal(8)
+    common = {"epsilon": 4.0, "delta": 0.01, "clip": 2.5, "train_fraction": train_fraction}
+    exact = wi.population.gaussian(pool, method="exact", **common)
+    pairwise = wi.population.gaussian(pool, method="pairwise", **common)
+    groups = wi.population.gaussian(pool, method="groups", rng=0, **common) if train_fraction == 0.5 else pairwise
+    k = round(8 * train_fraction)
+    game = wi.worlds.uniform_subsets(range(8), k).play(
+        wi.mechanisms.Gaussian(lambda d: float(np.clip(pool, -2.5, 2.5)[list(d)].sum() / k), exact.noise_scale)
+    )
+    truth = game.pmp(0.01).epsilon
+    assert exact.per_record_lower.max() - 1e-9 <= truth <= exact.pmp.epsilon + 1e-9
+    assert exact.pmp.epsilon == pytest.approx(truth, rel=1e-4)
+    assert truth <= groups.pmp.epsilon <= pairwise.pmp.epsilon + 1e-9
+    assert groups.confidence_level == (0.95 if groups.method == "groups" else None)
+    assert pairwise.confidence_level is None
+    assert pairwise.dp_on_records.epsilon == pytest.approx(game.dp(0.01).epsilon, rel=1e-6)
+
+
+def test_auto_says_which_method_it_took():
+    rng = np.random.default_rng(0)
+    common = {"epsilon": 2.0, "delta": 1e-3, "clip": 3.0}
+    assert wi.population.gaussian(rng.standard_normal(40), **common).method == "exact"
+    assert wi.population.gaussian(rng.standard_normal((800, 3)), **common).method == "pairwise"
+    with pytest.raises(InputError, match="takes one column"):
+        wi.population.gaussian(rng.standard_normal((8, 2)), method="exact", **common)
+
+
+def test_sum_and_own_query():
+    pool = small_pool(0, 10, 2)
+    common = {"epsilon": 3.0, "delta": 0.01, "clip": 1.0, "method": "pairwise"}
+    mean, total = (wi.population.gaussian(pool, query=q, **common) for q in ("mean", "sum"))
+    assert total.pmp.epsilon == pytest.approx(mean.pmp.epsilon, rel=1e-9)
+    assert total.noise_scale == pytest.approx(5 * mean.noise_scale, rel=1e-9)
+    own = wi.population.gaussian(pool, query=lambda matrix: matrix[:, :1] ** 2, **common)
+    assert own.records == 10
+
+
+def test_laplace_world():
+    pool = np.random.default_rng(6).standard_normal(8)
+    k = 4
+    for delta in (0.0, 0.05):
+        result = wi.population.laplace(pool, epsilon=3.0, clip=2.0, delta=delta)
+        assert result.method == "pairwise"
+        values = np.clip(pool, -2.0, 2.0)
+        game = wi.worlds.uniform_subsets(range(8), k).play(
+            wi.mechanisms.Laplace(lambda d, values=values: float(values[list(d)].sum() / k), result.noise_scale)
+        )
+        assert result.pmp.epsilon >= game.pmp(delta).epsilon - 1e-9
+        assert result.dp_on_records.epsilon == pytest.approx(game.dp().epsilon, rel=1e-9)
+        assert result.dp == wi.PureDP(3.0, "replace")
+    with pytest.raises(InputError, match="one column"):
+        wi.population.laplace(small_pool(), epsilon=1.0, clip=1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"clip": 0.0}, "clip"),
+        ({"delta": 0.0}, "delta"),
+        ({"delta": 1.0}, "delta"),
+        ({"epsilon": math.nan}, "epsilon"),
+        ({"query": "median"}, "query"),
+        ({"method": "magic"}, "method"),
+        ({"records": [[1.0, math.nan], [0.0, 0.0]]}, "row 0"),
+        ({"records": [1.0]}, "at least 2 rows"),
+    ],
+)
+def test_bad_input_of_the_gaussian(change, says):
+    good = {"records": small_pool(), "epsilon": 1.0, "delta": 0.01, "clip": 1.0}
+    with pytest.raises(InputError, match=says):
+        wi.population.gaussian(**{**good, **change})
+
+
+# --- the result, and the choice of ε --------------------------------------------------------------------------------
+
+
+def test_result_prints_plots_and_becomes_json():
+    result = wi.population.gaussian(small_pool(0, 12, 1), epsilon=8.0, delta=0.01, clip=2.0)
+    assert "12 records, of which 6 were drawn" in result.explain()
+    assert f"{result.pmp.epsilon:.6g}" in str(result)
+    payload = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert payload["pmp"]["epsilon"] == result.pmp.epsilon
+    assert len(payload["per_record"]) == 12
+    assert any("pool" in line for line in result.assumes)
+    axes = result.plot()
+    assert axes.get_ylabel().startswith("privacy parameter")
+    assert "<p>" in result._repr_html_()
+
+
+def test_largest_epsilon_for_the_gaussian_is_on_the_safe_side():
+    pool = np.random.default_rng(1).standard_normal(60)
+    common = {"delta": 0.01, "clip": 3.0, "method": "pairwise"}
+    found = wi.population.largest_epsilon(pool, mechanism="gaussian", target=0.1, **common)
+    assert found.pmp.epsilon <= 0.1
+    beyond = wi.population.gaussian(pool, epsilon=found.dp.epsilon * 1.01, **common)
+    assert beyond.pmp.epsilon > 0.1
+
+
+def test_largest_epsilon_scans_where_the_practical_parameter_is_not_monotone():
+    pool, options = small_pool(2, 10, 2), np.random.default_rng(3).standard_normal((4, 2))
+    found = wi.population.largest_epsilon(
+        pool, mechanism="exponential", target=0.4, candidates=options, clip=2.0, points=12, largest=60.0
+    )
+    assert found.pmp.epsilon <= 0.4
+    scanned = [
+        (e, wi.population.exponential(pool, options, epsilon=e, clip=2.0).pmp.epsilon)
+        for e in np.geomspace(0.01, 60.0, 12)
+    ]
+    assert found.dp.epsilon >= max(e for e, practical in scanned if practical <= 0.4) - 1e-9
+
+
+def test_largest_epsilon_says_when_nothing_is_small_enough():
+    with pytest.raises(CalibrationError, match="cannot be reached"):
+        wi.population.largest_epsilon(
+            [0.0, 1.0], mechanism="gaussian", target=0.0, delta=1e-6, clip=1.0, method="pairwise", smallest=1.0
+        )
+    with pytest.raises(InputError, match="mechanism"):
+        wi.population.largest_epsilon([0.0, 1.0], mechanism="magic", target=0.1)
