@@ -453,7 +453,13 @@ OTHERS = [
         "array([0., 0.])",
         "('a', 'b')",
     ),
-    ("candidates none", lambda: mechanisms.Exponential([], lambda w, x: 0.0, 1.0), InputError, "candidates", "()"),
+    (
+        "candidates none",
+        lambda: mechanisms.Exponential([], lambda w, x: 0.0, 1.0),
+        InputError,
+        "candidates",
+        "at least one",
+    ),
     ("candidates twice", lambda: mechanisms.Exponential("aa", lambda w, x: 0.0, 1.0), InputError, "candidates", "'a'"),
     (
         "candidates None",

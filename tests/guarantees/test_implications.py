@@ -498,7 +498,7 @@ def test_gamma_limits_the_beliefs_as_defined(gamma, family, prior):
 
 
 def test_gamma_is_attained_at_one_half_under_the_uniform_family():
-    """At prior 1/2 the posterior R/(R+1) is γ/(2γ-1)·..., and 1/2·γ only where (R+1)/2 = γ: 1 - p_high = 1/(2γ)."""
+    """Under D_N at prior 1/2 the highest posterior is R/(R+1) with R = 2γ-1, so absence keeps exactly 1/(2γ)."""
     gamma = 7 / 6
     assert 1 - wi.MembershipPrivacy(gamma, "uniform").posterior(0.5)[1] == pytest.approx(0.5 / gamma, rel=1e-12)
     assert wi.MembershipPrivacy(gamma, "uniform").posterior(0.5)[1] == pytest.approx(4 / 7, rel=1e-12)

@@ -636,8 +636,9 @@ def test_noisy_games_are_consistent(kind, seed):
 def test_the_curve_in_noise_is_as_good_as_the_numbers(kind):
     """Accuracies read off the curve fall short of the exact ones by less than 1e-4 at any prior."""
     game = worlds.uniform_subsets((0.0, 1.0, 0.5), 1).play(kind(mean, 1.0))
+    roc = game.roc(0.0)
     for prior in np.linspace(0.2, 0.8, 25):
-        short = game.accuracy(0.0, float(prior)) - wi.risks.accuracy(game.roc(0.0), float(prior))
+        short = game.accuracy(0.0, float(prior)) - wi.risks.accuracy(roc, float(prior))
         assert -1e-12 <= short < 1e-4
 
 

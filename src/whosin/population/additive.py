@@ -152,7 +152,7 @@ def _result(
     progress: Any,
     rng: Any,
 ) -> PopulationPrivacy:
-    chosen = _choose(method, pool.contributions)
+    chosen = _choose(method, pool.contributions, mechanism)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
     if chosen == "exact":
@@ -182,13 +182,13 @@ def _result(
     )
 
 
-def _choose(method: str, contributions: Array) -> str:
+def _choose(method: str, contributions: Array, mechanism: str) -> str:
     check_choice("method", method, METHODS)
     count, columns = contributions.shape
     if method == "exact" and columns != 1:
         raise InputError(f"method='exact' takes one column, got {columns}; use 'groups' or 'pairwise'")
     if method != "auto":
         return method
-    if columns == 1 and count <= EXACT_RECORDS:
+    if columns == 1 and count <= EXACT_RECORDS and mechanism == "gaussian":
         return "exact"
     return "groups" if columns > 1 and count <= GROUP_RECORDS else "pairwise"
