@@ -23,21 +23,21 @@ SCALE = 1.5
 SPACING = (len(PEOPLE) - 1) / (OUTPUTS - 1)
 
 
-def loss(world: Iterable[int], output: int) -> float:
-    """Distance between the published number and the mean of the world."""
-    return abs(output * SPACING - sum(world) / SIZE)
+def loss(output: int, record: int) -> float:
+    """Distance of an output's value to a record."""
+    return abs(output * SPACING - record)
 
 
-def callable_mechanism(world: Iterable[int]) -> dict[int, float]:
-    """The exponential mechanism as a plain Python function from a world to the probabilities of the outputs."""
-    mean = sum(world) / SIZE
+def callable_mechanism(records: Iterable[int]) -> dict[int, float]:
+    """A mechanism as a plain Python function: the closer to the mean of the records, the likelier."""
+    mean = sum(records) / SIZE
     weights = [math.exp(-abs(output * SPACING - mean) / SCALE) for output in range(OUTPUTS)]
     total = math.fsum(weights)
     return {output: weight / total for output, weight in enumerate(weights)}
 
 
 def vectorised_mechanism():
-    """The same mechanism as a whosin object."""
+    """A mechanism of the same size as a whosin object: all laws by one matrix product."""
     import whosin as wi
 
     return wi.mechanisms.Exponential(range(OUTPUTS), loss=loss, scale=SCALE)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import whosin as wi
-from whosin.guarantees.sgd import grid_step, sampled_divergence, sampled_gaussian_roc
+from whosin.guarantees.sgd import _roc_of_losses, grid_step, sampled_divergence, sampled_gaussian_roc
 
 INF = math.inf
 RUN = wi.DPSGD(0.8, 0.004, 2000)
@@ -205,6 +205,40 @@ def test_implied_epsilon_covers_both_directions():
     bound = math.exp(RUN.implies(wi.ApproxDP, delta=delta).epsilon)
     assert RUN.roc().divergence(bound) <= delta * (1 + 1e-9)
     assert RUN.roc().reversed().divergence(bound) <= delta * (1 + 1e-9)
+
+
+def bhattacharyya(noise, rate):
+    """∫√(p·q) of one step; the product over steps limits what any two laws can have in common."""
+    from scipy.integrate import quad
+
+    def root(x):
+        return math.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) * math.exp(float(loss(noise * x, noise, rate)) / 2)
+
+    return quad(root, -12.0, 0.0, epsabs=1e-15)[0] + quad(root, 0.0, 14.0 + 1 / noise, epsabs=1e-15)[0]
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "steps"),
+    [(1.0, 0.1, 10**4), (2.0, 0.5, 5000), (1.0, 0.1, 10**6), (1.0, 0.5, 10**8), (5.0, 0.01, 10**6)],
+)
+def test_a_long_run_gives_everybody_away(noise, rate, steps):
+    """1 - advantage is at most the Bhattacharyya coefficient to the power of the steps: no mass may get lost."""
+    guarantee = wi.DPSGD(noise, rate, steps)
+    left = bhattacharyya(noise, rate) ** steps
+    assert guarantee.advantage() >= 1.0 - left - 1e-12
+    assert guarantee.accuracy(0.5) >= 1.0 - left / 2 - 1e-12
+    assert guarantee.tpr_at(1.0) == 1.0
+
+
+def test_mass_lost_in_rounding_counts_as_found():
+    """A law whose masses fall short of one: what is missing may have been at any loss, so it goes to the highest.
+
+    A step's masses add up to one only within 1e-15, and a million steps make 1e-9 of that.
+    """
+    masses = np.array([0.25, 0.25, 0.5 - 1e-6])
+    roc = _roc_of_losses(-1, masses, 0.0, 0.5)
+    assert roc.tpr(0.0) >= 1e-6 * (1 - 1e-9)
+    assert roc.tpr(0.5) >= _roc_of_losses(-1, np.array([0.25, 0.25, 0.5]), 0.0, 0.5).tpr(0.5) - 1e-12
 
 
 # --- full batches and ends -------------------------------------------------------------------------------------------

@@ -371,11 +371,12 @@ class _Solver:
         """The smallest ε on these distances: Newton steps in e^ε below an upper bound, inside a bracket.
 
         δ_x is convex in e^ε, so a step from the right lands left of the root and one from the left stays there; the
-        last step moves up by the tolerance, and what is returned was evaluated and held.
+        last step moves up by the tolerance, and what is returned was evaluated and held. Every fourth step halves the
+        bracket: from far to the left Newton's method only creeps.
         """
         low, high, at = np.full(len(high), -1.0), high.copy(), at.copy()
         active = np.flatnonzero(np.isfinite(high) & (high > 0.0))
-        for _ in range(60):
+        for count in range(300):
             if not len(active):
                 break
             here = at[active]
@@ -385,7 +386,8 @@ class _Solver:
             low[active] = np.where(holds, low[active], np.maximum(here, low[active]))
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 step = here + np.log1p((value - self.delta) / slope)
-            at[active] = _next(step, here, holds, low[active], high[active])
+            middle = 0.5 * (np.maximum(low[active], 0.0) + high[active])
+            at[active] = middle if count % 4 == 3 else _next(step, here, holds, low[active], high[active])
             narrow = (high[active] == 0.0) | (high[active] - low[active] <= _tolerance(high[active]))
             active = active[~narrow]
         return high
