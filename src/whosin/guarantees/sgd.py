@@ -244,13 +244,14 @@ def _roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) 
 
     Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
     extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
-    could have hidden in all cells together is moved to infinite loss.
+    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one.
     """
     noise_floor = max(0.0, -float(masses.min()))
     losses = (lowest + np.arange(len(masses))) * spacing
     kept = masses > 0.0
     p, losses = masses[kept][::-1], losses[kept][::-1]
-    certain = min(1.0, infinite + len(masses) * noise_floor)
+    missing = max(0.0, 1.0 - infinite - float(p.sum()))
+    certain = min(1.0, infinite + missing + len(masses) * noise_floor)
     tpr = np.concatenate([[certain], certain + np.cumsum(p)])
     with np.errstate(over="ignore"):
         fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses))])
