@@ -178,6 +178,26 @@ def test_wide_enclosures_stay_enclosures(monkeypatch):
     assert upper <= pairwise_divergences(SPREAD, 0.5, 0.3, records=[7])[0]
 
 
+@pytest.mark.parametrize("bend", [0.1, 3.0, 100.0])
+def test_positive_part_of_cubics(bend):
+    """Random values and second derivatives; large ones make cubics with up to three zeros in a cell."""
+    rng = np.random.default_rng(2)
+    t = (np.arange(4000) + 0.5)[:, None] / 4000
+    for count in [2] * 60 + [12] * 20:  # two points: all cells without, or all with, a change of sign
+        height, second, step = rng.standard_normal(count), bend * rng.standard_normal(count), rng.uniform(0.2, 1.5)
+        after, second_after = np.roll(height, -1), np.roll(second, -1)
+        cubic = height * (1 - t) + after * t
+        cubic += step**2 / 6 * (second * ((1 - t) ** 3 - (1 - t)) + second_after * (t**3 - t))
+        truth = float(np.maximum(cubic, 0.0).mean(axis=0).sum() * step)
+        around = np.append(height, height[0]), np.append(second, second[0]), step
+        low, high = spectral._positive_part(*around, 0.0)
+        assert low <= truth + 1e-5 * (1 + bend)
+        assert truth <= high + 1e-5 * (1 + bend)
+        if bend < 1.0 and step < 0.5:
+            assert high - low <= 0.01 * count
+        assert spectral._positive_part(*around, 1e9)[1] >= truth - 1e-5 * (1 + bend)
+
+
 @pytest.mark.parametrize("points", [32, 64, 256])
 def test_few_points_widen_gaussian(monkeypatch, points):
     truth = float(FIXTURE["delta"]["0.5"]["in_out_mp"])
