@@ -111,7 +111,7 @@ def calibrate(
         return
     guarantee: wi.Guarantee
     if sample_rate is not None and steps is not None:
-        with render.bar("Searching for the smallest noise"):
+        with render.spinner("Searching for the smallest noise"):
             guarantee = wi.calibrate.dpsgd(sample_rate, steps, prior=chance, **targets)
     elif mip:
         guarantee = wi.calibrate.mip(**targets)

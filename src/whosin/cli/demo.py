@@ -14,14 +14,14 @@ def run() -> None:
 
     console = Console(highlight=False)
     console.rule("1. What does this training run promise?", align="left")
-    with render.bar("Composing 2,000 steps"):
+    with render.spinner("Composing 2,000 steps"):
         training = wi.DPSGD(noise_multiplier=0.8, sample_rate=0.004, steps=2000)
         training.roc()
     render.guarantee_text(training, prior=0.5)
 
     console.print()
     console.rule("2. How much noise would keep the advantage of any attacker below 5%?", align="left")
-    with render.bar("Searching for the smallest noise"):
+    with render.spinner("Searching for the smallest noise"):
         quieter = wi.calibrate.dpsgd(sample_rate=0.004, steps=2000, advantage=0.05)
     console.print(
         f"Noise multiplier {render.number(quieter.noise_multiplier)} instead of {training.noise_multiplier:g}: "

@@ -90,13 +90,19 @@ def exponential(
     train_fraction: Fraction = 0.5,
     confidence_level: Level = 0.95,
     seed: Seed = None,
+    jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
+    journal: Annotated[
+        Path | None, typer.Option(help="File that keeps the finished parts of a long exact run, so that it resumes.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """The exponential mechanism that chooses one of several candidates."""
     from whosin.tables import read_numeric
 
     options: dict[str, Any] = {"delta": delta, "clip": clip, "loss": loss, "method": method}
-    options |= {"train_fraction": train_fraction}
+    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
+    if journal is not None and target is not None:
+        raise TypeError("--journal goes with --epsilon: it keeps one run")
     options["candidates"], _ = read_numeric(candidates, _split(columns), at_least=1)
     _run("exponential", records, columns, epsilon, target, confidence_level, seed, json, options)
 
@@ -119,7 +125,8 @@ def _run(
         raise TypeError("give either --epsilon or --target")
     records, names = read_numeric(path, _split(columns))
     common = {"confidence_level": confidence_level, "rng": seed, **options}
-    with render.bar(f"Analysing {len(records)} records"):
+    with render.progress(f"Analysing {len(records)} records") as progress:
+        common["progress"] = progress
         if epsilon is None:
             result = population.largest_epsilon(records, mechanism=mechanism, target=target, **common)  # type: ignore[arg-type]
         else:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
-__all__ = ["assumptions", "bar", "bounds_text", "emit_json", "facts", "guarantee_text", "number"]
+__all__ = ["assumptions", "bounds_text", "emit_json", "facts", "guarantee_text", "number", "progress", "spinner"]
 
 _FPRS = (0.0001, 0.001, 0.01, 0.1)
 
@@ -105,11 +106,33 @@ def bounds_text(table: BoundsTable) -> None:
     console.print(shown)
 
 
-def bar(message: str) -> Any:
+def spinner(message: str) -> Any:
     """Return a context that shows a spinner on a terminal and nothing elsewhere."""
     from rich.console import Console
 
     return Console(stderr=True).status(message)
+
+
+@contextmanager
+def progress(message: str) -> Iterator[Callable[[float], None]]:
+    """Show a bar with the time left on a terminal and nothing elsewhere; yields the function that moves it to a share.
+
+    Until the first share arrives it only says that work goes on.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+        task = shown.add_task(message, total=None)
+        yield lambda share: shown.update(task, total=1.0, completed=share)
 
 
 def number(value: float, upper: bool = True) -> str:

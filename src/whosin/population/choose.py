@@ -20,6 +20,9 @@ MECHANISMS: dict[str, Callable[..., PopulationPrivacy]] = {
     "laplace": laplace,
 }
 
+REFINEMENTS = 20
+"""How many bisections follow the scan at the most."""
+
 
 def largest_epsilon(
     records: Any,
@@ -30,6 +33,7 @@ def largest_epsilon(
     largest: float = 100.0,
     points: int = 25,
     confidence_level: float = 0.95,
+    progress: Callable[[float], None] | None = None,
     rng: Any = None,
     **options: Any,
 ) -> PopulationPrivacy:
@@ -44,7 +48,7 @@ def largest_epsilon(
     smallest, largest : float
         Where to look.
     points : int
-        How many values of ε are scanned, evenly in ln ε; as many again refine the last good one.
+        How many values of ε are scanned, evenly in ln ε; as many again, up to 20, refine the last good one.
 
     Raises
     ------
@@ -65,8 +69,15 @@ def largest_epsilon(
     level = 1.0 - (1.0 - check_number("confidence_level", confidence_level, low=0.0, high=1.0)) / (2 * count)
     seeds = iter(np.random.default_rng(rng).spawn(2 * count))
 
+    looks = 0
+
     def look(epsilon: float) -> PopulationPrivacy:
-        return play(records, epsilon=float(epsilon), confidence_level=level, rng=next(seeds), **options)
+        nonlocal looks
+        seen = play(records, epsilon=float(epsilon), confidence_level=level, rng=next(seeds), **options)
+        looks += 1
+        if progress is not None:
+            progress(looks / (count + min(count, REFINEMENTS)))
+        return seen
 
     scanned = [(epsilon, look(epsilon)) for epsilon in np.geomspace(low, high, count)]
     good = [i for i, (_, seen) in enumerate(scanned) if seen.pmp.epsilon <= target]
@@ -77,7 +88,9 @@ def largest_epsilon(
         )
     best = scanned[good[-1]]
     if good[-1] + 1 < count:
-        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, count)
+        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, min(count, REFINEMENTS))
+    if progress is not None:
+        progress(1.0)
     return best[1]
 
 
@@ -89,7 +102,7 @@ def _refine(
     evaluations: int,
 ) -> tuple[float, PopulationPrivacy]:
     """Move towards the next bad ε by bisection, keeping what was seen to hold."""
-    for _ in range(min(evaluations, 20)):
+    for _ in range(evaluations):
         middle = float(np.sqrt(best[0] * bad))
         seen = look(middle)
         if seen.pmp.epsilon <= target:
