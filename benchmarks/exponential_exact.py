@@ -1,10 +1,14 @@
 """Time of the exact exponential mechanism over every n-subset of 2n records: python benchmarks/exponential_exact.py.
 
-For each n the sums with and without every record are computed by matrix products (numpy) and by the fused kernel
-(numba, if installed), and beside them runs what no matrix-product route can undercut: the three bare products of the
-same shapes, without the reciprocal, the exponentials and the sums by membership. The routes take turns. Tiles are small
-enough for BLAS to stay in the calling thread. Run it with a Python that has whosin; other load on the machine stretches
-wall seconds, so compare the ratios and the CPU seconds. Writes benchmarks/results/exponential_exact.json.
+For n = 12, 15, 16 and 18 the sums with and without every record are computed by matrix products (numpy) and by the
+fused kernel (numba, if installed), on one thread and on all cores. Beside them, in the same run and in turns with them,
+goes what no matrix-product route can undercut: the three bare products of the same shapes, without the reciprocal, the
+exponentials and the sums by membership. Tiles are small enough for BLAS to stay in the calling thread. Run it with a
+Python that has whosin; other load on the machine stretches wall seconds, so compare the ratios and the CPU seconds.
+Writes benchmarks/results/exponential_exact.json.
+
+``--n 20`` (or any other n above 18) is one unattended run on all cores, with a journal from which the same command
+resumes if it was interrupted. Writes benchmarks/results/exponential_exact_20.json.
 """
 
 from __future__ import annotations
@@ -17,14 +21,20 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import _common
 import numpy as np
+from additive_population import peak_mebibytes
 
-from whosin.compute import subset_softmax
+from whosin.compute.softmax_kernels import fused_kernel, product_tile
+from whosin.compute.subset_softmax import SubsetLaws, subset_laws
 
+SIZES = (12, 15, 16, 18)
+UNATTENDED = 19
 DIMENSIONS = 5
 INVERSE_TEMPERATURE = 5.0
+BARE = "bare matrix products, 1 thread"
 
 
 def pool(n: int, m: int) -> np.ndarray:
@@ -39,11 +49,9 @@ def pool(n: int, m: int) -> np.ndarray:
 def bare_products(n: int, m: int) -> None:
     """The three matrix products of every tile that the matrix-product route visits, and nothing else."""
     rng = np.random.default_rng(0)
-    entries = max(2**12, min(2**15, subset_softmax._ONE_THREAD // m))
     for j in range(n + 1):
         rows = rng.random((math.comb(n, j), m))
-        height = min(len(rows), 256)
-        width = max(entries // height, 1)
+        height, width = product_tile(*rows.shape)
         for a in range(0, len(rows), height):
             short = rows[a : a + height]
             for b in range(0, len(rows), width):
@@ -61,9 +69,8 @@ def seconds_of(work: Callable[[], object]) -> tuple[object, dict[str, float]]:
 
 
 def measure(n: int, m: int, repeats: int, workers: int, routes: list[str]) -> dict:
-    """Every repetition of every route for one n, their medians a subset, and how far the routes agree."""
+    """Every repetition of every route for one n, their medians, and how far the routes agree."""
     logits = pool(n, m)
-    subsets = math.comb(2 * n, n)
     runs: dict[str, list[dict[str, float]]] = {}
     laws = {}
     for _ in range(repeats):
@@ -71,76 +78,126 @@ def measure(n: int, m: int, repeats: int, workers: int, routes: list[str]) -> di
             for n_jobs in sorted({1, workers}):
                 name = f"{route}, {n_jobs} thread" + ("s" if n_jobs > 1 else "")
                 laws[name], seconds = seconds_of(
-                    lambda route=route, n_jobs=n_jobs: subset_softmax.subset_laws(
-                        logits, n, method=route, n_jobs=n_jobs
-                    )
+                    lambda route=route, n_jobs=n_jobs: subset_laws(logits, n, method=route, n_jobs=n_jobs)
                 )
                 runs.setdefault(name, []).append(seconds)
         _, seconds = seconds_of(lambda: bare_products(n, m))
-        runs.setdefault("bare matrix products, 1 thread", []).append(seconds)
+        runs.setdefault(BARE, []).append(seconds)
     reference = next(iter(laws.values()))
     agreement = max(
         float(np.abs(getattr(other, side) / getattr(reference, side) - 1.0).max())
         for other in laws.values()
         for side in ("inside", "outside", "total")
     )
-    nanoseconds = {
-        name: {
-            clock: 1e9 * _common.median([one[f"{clock}_seconds"] for one in times]) / subsets
-            for clock in ("cpu", "wall")
-        }
+    medians = {
+        name: {clock: _common.median([one[f"{clock}_seconds"] for one in times]) for clock in ("cpu", "wall")}
         for name, times in runs.items()
     }
+    subsets = math.comb(2 * n, n)
     return {
         "n": n,
         "subsets": subsets,
         "epsilon": float(np.abs(reference.log_ratio).max()),
         "largest_relative_difference": agreement,
-        "nanoseconds_per_subset": nanoseconds,
+        "median_seconds": medians,
+        "nanoseconds_per_subset": {
+            name: {clock: 1e9 * seconds / subsets for clock, seconds in taken.items()}
+            for name, taken in medians.items()
+        },
+        "cpu_per_bare_products": {
+            name: taken["cpu"] / medians[BARE]["cpu"] for name, taken in medians.items() if name != BARE
+        },
         "runs": runs,
+    }
+
+
+def show(record: dict) -> None:
+    """Print one n."""
+    print(f"\nn = {record['n']}: {record['subsets']:,} training sets, epsilon {record['epsilon']:.6f}")
+    rows = [
+        (
+            name,
+            *(f"{taken[clock]:.3f}" for clock in ("cpu", "wall")),
+            *(f"{record['nanoseconds_per_subset'][name][clock]:.2f}" for clock in ("cpu", "wall")),
+        )
+        for name, taken in record["median_seconds"].items()
+    ]
+    _common.print_table(("", "CPU s", "wall s", "CPU ns a set", "wall ns a set"), rows)
+
+
+def unattended(n: int, m: int, journal: Path, workers: int) -> dict:
+    """One run on all cores that can be interrupted; what an earlier one did is not in its seconds."""
+    shares: list[float] = []
+    start = time.monotonic()
+
+    def progress(share: float) -> None:
+        shares.append(share)
+        if len(shares) % 50 == 1:
+            print(f"{100 * share:6.2f} % after {time.monotonic() - start:7.0f} s", flush=True)
+
+    resumed = journal.exists()
+    laws, seconds = seconds_of(lambda: subset_laws(pool(n, m), n, n_jobs=workers, progress=progress, journal=journal))
+    assert isinstance(laws, SubsetLaws)
+    subsets = math.comb(2 * n, n)
+    return {
+        "n": n,
+        "subsets": subsets,
+        "threads": workers,
+        "resumed": resumed,
+        "method": laws.method,
+        **seconds,
+        "nanoseconds_per_subset": {clock: 1e9 * seconds[f"{clock}_seconds"] / subsets for clock in ("cpu", "wall")},
+        "peak_mebibytes": peak_mebibytes(),
+        "tasks_finished": len(shares),
+        "epsilon": float(np.abs(laws.log_ratio).max()),
+        "epsilon_per_record": np.abs(laws.log_ratio).max(axis=1).tolist(),
+        "probabilities": laws.total.tolist(),
     }
 
 
 def main() -> int:
     """Measure every n asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--from", dest="low", type=int, default=10, help="smallest n (default 10)")
     parser.add_argument(
-        "--to", dest="high", type=int, default=15, help="largest n (default 15; 18 and 20 take minutes)"
+        "--n", type=int, nargs="+", default=SIZES, help="sizes (default 12 15 16 18; others: print only)"
     )
     parser.add_argument("--candidates", type=int, default=10, help="number of candidates m (default 10)")
     parser.add_argument("--repeats", type=int, default=3, help="repetitions, 1 from n = 16 on (default 3)")
+    parser.add_argument("--journal", type=Path, help="file of an unattended run (default exponential_exact_<n>.npz)")
     options = parser.parse_args()
-    if not 1 <= options.low <= options.high <= 22 or options.repeats < 1 or options.candidates < 2:
-        parser.error("takes 1 <= --from <= --to <= 22, --repeats of at least 1 and --candidates of at least 2")
+    sizes, m = tuple(options.n), options.candidates
+    if not all(1 <= n <= 22 for n in sizes) or options.repeats < 1 or m < 2:
+        parser.error("takes n from 1 to 22, --repeats of at least 1 and --candidates of at least 2")
+    if len(sizes) > 1 and max(sizes) >= UNATTENDED:
+        parser.error(f"an n of {UNATTENDED} or more takes minutes to hours and is run alone")
 
-    routes = ["blas"]
-    compilation = None
+    routes, compilation = ["blas"], None
     if importlib.util.find_spec("numba") is not None:
         routes.append("fused")
-        _, compilation = seconds_of(subset_softmax._fused_kernel)
+        _, compilation = seconds_of(fused_kernel)
     workers = os.cpu_count() or 1
-    measurements = []
-    for n in range(options.low, options.high + 1):
-        repeats = options.repeats if n < 16 else 1
-        record = measure(n, options.candidates, repeats, workers, routes)
-        measurements.append(record)
-        print(f"\nn = {n}: {record['subsets']:,} subsets, epsilon {record['epsilon']:.6f}")
-        for name, taken in record["nanoseconds_per_subset"].items():
-            seconds = taken["wall"] * record["subsets"] * 1e-9
-            print(f"  {name:32} CPU {taken['cpu']:7.2f} ns, wall {taken['wall']:7.2f} ns a subset, {seconds:9.3f} s")
-
     packages = ["whosin", "numpy", *(["numba"] if "fused" in routes else [])]
     content = {
         "benchmark": "exponential_exact",
-        "candidates": options.candidates,
-        "repeats": options.repeats,
+        "candidates": m,
         "machine": _common.machine(),
         "versions": {package: version(package) for package in packages},
         "kernel_loading_seconds": compilation,
-        "measurements": measurements,
     }
-    _common.write_results("exponential_exact", content)
+    if sizes[0] >= UNATTENDED:
+        name = f"exponential_exact_{sizes[0]}"
+        content |= unattended(sizes[0], m, options.journal or Path(f"{name}.npz"), workers)
+        print(f"epsilon {content['epsilon']:.6f}, {content['cpu_seconds']:.0f} CPU s, {content['wall_seconds']:.0f} s")
+        _common.write_results(name, content)
+        return 0
+    measurements = []
+    for n in sizes:
+        measurements.append(measure(n, m, options.repeats if n < 16 else 1, workers, routes))
+        show(measurements[-1])
+    if sizes == SIZES:
+        _common.write_results(
+            "exponential_exact", {**content, "repeats": options.repeats, "measurements": measurements}
+        )
     return 0
 
 

@@ -6,24 +6,21 @@ Gaussian one, is chosen so that the DP parameter in question hits the target of 
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.spatial.distance import pdist, squareform
 
-from experiments.thudi._common import BLACK, BLUE, GREEN, ORANGE, PINK, new_figure, styled, to_text
-from experiments.thudi._common import _save_png as save_png
+import whosin as wi
+from experiments._shared import BLACK, BLUE, GREEN, ORANGE, PINK, Results, new_figure, styled, to_text
 from whosin.compute.gaussian_noise import epsilon_for, noise_for, shift_divergence
-from whosin.compute.subset_softmax import adjacent_epsilon, range_bound, subset_laws
 
 __all__ = [
     "BLACK",
@@ -39,6 +36,7 @@ __all__ = [
     "new_figure",
     "outliers",
     "panel",
+    "plain_ticks",
     "ratio_panels",
     "read",
     "save",
@@ -50,7 +48,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
-READINGS = {"definition": "ε(X) by the definition", "sensitivity": "ε(X) = 2λΔ(X)"}
+READINGS = {"definition": "ε(X) = {:g}, by the definition", "sensitivity": "ε(X) = 2λΔ(X) = {:g}"}
 LABELS = {"pool": "noise set by ε(X)", "label": "noise set by the worst case ε"}
 
 
@@ -94,30 +92,31 @@ def exponential(x: Array, w: Array, clip: float, target: float) -> dict[str, dic
     the range bound 2λ·diam(W)/n over all records. ε̃ takes the larger of both directions, in/out and out/in.
     """
     losses, n = distances(x, w), len(x) // 2
-    sensitivity = clip + 1.0 - max(0.0, 1.0 - clip)  # times n, for candidates of norm 1
-    restricted = float(np.ptp(losses, axis=0).max())
-    diameter = float(pdist(w).max())
+    restricted = float(np.ptp(losses, axis=0).max()) / n
 
-    def at(slope: float) -> dict[str, float]:  # slope = λ/n
-        label = 2.0 * slope * sensitivity
+    def play(label: float) -> wi.population.PopulationPrivacy:
+        return wi.population.exponential(x, w, epsilon=label, clip=clip, method="exact")
+
+    def at(label: float) -> dict[str, float]:
+        found = play(label)
         return {
-            "pmp": float(np.abs(subset_laws(slope * losses, n).log_ratio).max()),
+            "pmp": found.pmp.epsilon,
             "label": label,
-            "label_2C": 4.0 * slope * clip,
-            "restricted": 2.0 * slope * restricted,
-            "adjacent": adjacent_epsilon(slope * losses, n)[1],
-            "tight": min(label, 2.0 * slope * diameter),
+            "label_2C": 4.0 * found.noise_scale * clip / n,
+            "restricted": 2.0 * found.noise_scale * restricted,
+            "adjacent": found.dp_on_records.epsilon,
+            "tight": found.dp_tight.epsilon,
         }
 
-    def miss(slope: float) -> float:
-        return adjacent_epsilon(slope * losses, n)[1] - target
+    def miss(label: float) -> float:
+        return play(label).dp_on_records.epsilon - target
 
-    low = 0.999 * target / range_bound(losses)[0]  # ε(X) is at most the range
-    high = 2.0 * low
+    high = target  # ε(X) is at most the label
     while miss(high) < 0.0:
         high *= 2.0
-    by_definition = float(brentq(miss, low, high, xtol=1e-300, rtol=1e-13))
-    found = {"definition": at(by_definition), "sensitivity": at(target / (2.0 * restricted))}
+    by_definition = float(brentq(miss, 0.5 * high if high > target else 0.0, high, xtol=1e-300, rtol=1e-13))
+    by_sensitivity = target * play(target).sensitivity / restricted
+    found = {"definition": at(by_definition), "sensitivity": at(by_sensitivity)}
     for reading, on_records in (("definition", "adjacent"), ("sensitivity", "restricted")):
         row = found[reading]
         row["ratio"] = row["pmp"] / row["label"]
@@ -137,19 +136,10 @@ def gaussian(x: Array, clip: float, target: float, delta: float) -> dict[str, di
     apart = pdist(clip_rows(x, clip)) / n
     widest, sensitivity = float(apart.max()), 2.0 * clip / n
 
-    def at(noise: float) -> dict[str, float]:
-        label, on_records = (epsilon_for(noise, delta, distance) for distance in (sensitivity, widest))
-
-        def bounds(epsilon: float) -> Array:
-            return np.asarray(squareform(shift_divergence(apart / noise, epsilon)).sum(axis=1) / (2 * n - 1))
-
-        def smallest(over_records: Callable[[Array], Any]) -> float:
-            def miss(epsilon: float) -> float:
-                return float(over_records(bounds(epsilon))) - delta
-
-            return 0.0 if miss(0.0) <= 0.0 else float(brentq(miss, 0.0, on_records + 1e-9, xtol=1e-12, rtol=1e-12))
-
-        pmp, average = smallest(np.max), smallest(np.mean)
+    def at(label: float) -> dict[str, float]:
+        found = wi.population.gaussian(x, epsilon=label, delta=delta, clip=clip, method="pairwise")
+        pmp, on_records = found.pmp.epsilon, found.dp_on_records.epsilon
+        average = _average_epsilon(apart / found.noise_scale, delta, on_records)
         return {
             "pmp": pmp,
             "pmp_average": average,
@@ -161,7 +151,17 @@ def gaussian(x: Array, clip: float, target: float, delta: float) -> dict[str, di
             "ratio_average_on_records": average / on_records,
         }
 
-    return {"pool": at(noise_for(target, delta, widest)), "label": at(noise_for(target, delta, sensitivity))}
+    return {"pool": at(epsilon_for(noise_for(target, delta, widest), delta, sensitivity)), "label": at(target)}
+
+
+def _average_epsilon(apart: Array, delta: float, most: float) -> float:
+    """Return the ε̃ at which proposition 12's δ is kept on average over records, pairs ``apart`` standard deviations."""
+
+    def miss(epsilon: float) -> float:
+        return float(squareform(shift_divergence(apart, epsilon)).sum(axis=1).mean() / count) - delta
+
+    count = len(squareform(apart)) - 1
+    return 0.0 if miss(0.0) <= 0.0 else float(brentq(miss, 0.0, most + 1e-9, xtol=1e-12, rtol=1e-12))
 
 
 def summary(points: Iterable[list[dict[str, dict[str, float]]]]) -> dict[str, Any]:
@@ -190,6 +190,14 @@ def panel(ax: Axes, x: list[float], curve: dict[str, list[float]], **style: Any)
     ax.fill_between(x, np.maximum(mean - sd, 1e-4), mean + sd, color=line.get_color(), alpha=0.15, lw=0)
 
 
+def plain_ticks(ax: Axes, ticks: Iterable[float]) -> None:
+    """Label a logarithmic axis of abscissae with plain numbers."""
+    ax.set_xscale("log")
+    ax.set_xticks(list(ticks))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
 def ratio_panels(data: dict[str, Any], titles: dict[str, str], curves: Iterable[tuple[str, str, str, str]]) -> Figure:
     """Draw one panel for each reading; a curve is (quantity, label, colour, line style)."""
     figure, axes = new_figure(2)
@@ -198,26 +206,10 @@ def ratio_panels(data: dict[str, Any], titles: dict[str, str], curves: Iterable[
         for key, label, colour, style in curves:
             panel(ax, data["x"], data[reading][key], label=label, color=colour, ls=style, marker="o", ms=3)
         ax.set(title=title, xlabel=data["x_label"], ylabel="ratio")
-        ax.set(xscale=data["x_scale"], yscale=data["y_scale"], ylim=data["y_limits"])
+        ax.set(yscale=data["y_scale"], ylim=data["y_limits"])
+        plain_ticks(ax, data["x"])
     return figure
 
 
-def read(name: str) -> dict[str, Any]:
-    """Return the numbers of ``results/<name>.json``."""
-    data: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return data
-
-
-def stamp(name: str, draw: Callable[..., Figure]) -> str:
-    """Return a digest of the JSON file and of what draws it: a PNG carries the one that it was made from."""
-    text = (RESULTS / f"{name}.json").read_text(encoding="utf-8")
-    sources = (inspect.getsource(part) for part in (draw, panel, ratio_panels))
-    return hashlib.sha256((text + "".join(sources)).encode()).hexdigest()
-
-
-def save(name: str, data: dict[str, Any], draw: Callable[[dict[str, Any]], Figure]) -> None:
-    """Write ``results/<name>.json`` and, drawn from it, ``results/<name>.png``."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(to_text(data), encoding="utf-8")
-    save_png(draw(read(name)), RESULTS / f"{name}.png", stamp(name, draw))
-    print(f"experiments/lowy/results: {name}.json, {name}.png")
+_files = Results(RESULTS, (panel, plain_ticks, ratio_panels))
+read, stamp, save = _files.read, _files.stamp, _files.save

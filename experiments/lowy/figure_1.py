@@ -44,7 +44,7 @@ def compute() -> dict[str, Any]:
         "figure": "1",
         **{"n": N, "m": M, "clip": CLIP, "epsilon_X": TARGET, "trials": TRIALS},
         "printed": PRINTED,
-        **{"x": list(SIGMAS), "x_label": "standard deviation σ of the data", "x_scale": "log"},
+        **{"x": list(SIGMAS), "x_label": "standard deviation σ of the data"},
         **{"y_scale": "linear", "y_limits": [0.0, 1.3]},
         **summary([trial(number, sigma) for number in range(TRIALS)] for sigma in SIGMAS),
     }
@@ -58,7 +58,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
         ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
     )
-    figure = ratio_panels(data, {key: f"{title} = {data['epsilon_X']:g}" for key, title in READINGS.items()}, curves)
+    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, curves)
     printed = data["printed"]
     for ax in figure.axes:
         for key in ("ratio", "ratio_on_records"):

@@ -47,7 +47,7 @@ def compute() -> dict[str, Any]:
         "figure": "2",
         **{"n": N, "d": D, "m": M, "sigma": SIGMA, "outlier_factor": FACTOR, "epsilon_X": TARGET, "trials": TRIALS},
         "printed": PRINTED,
-        **{"x": list(CLIPS), "x_label": "clip threshold C", "x_scale": "log"},
+        **{"x": list(CLIPS), "x_label": "clip threshold C"},
         **{"y_scale": "log", "y_limits": [0.003, 2.0]},
         **summary([trial(number, clip) for number in range(TRIALS)] for clip in CLIPS),
     }
@@ -61,7 +61,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
         ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
     )
-    figure = ratio_panels(data, {key: f"{title} = {data['epsilon_X']:g}" for key, title in READINGS.items()}, curves)
+    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, curves)
     printed = data["printed"]
     for ax in figure.axes:
         place = printed["clip"], printed["both_ratios_below"]

@@ -41,7 +41,7 @@ def compute() -> dict[str, Any]:
     return {
         "figure": "3",
         **{"n": N, "m": M, "sigma": SIGMA, "clip": CLIP, "epsilon_X": TARGET, "trials": TRIALS},
-        **{"x": list(DIMENSIONS), "x_label": "dimension d", "x_scale": "log"},
+        **{"x": list(DIMENSIONS), "x_label": "dimension d"},
         **{"y_scale": "linear", "y_limits": [0.0, 1.1]},
         **summary([trial(number, d) for number in range(TRIALS)] for d in DIMENSIONS),
     }
@@ -55,7 +55,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
         ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
     )
-    figure = ratio_panels(data, {key: f"{title} = {data['epsilon_X']:g}" for key, title in READINGS.items()}, curves)
+    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, curves)
     figure.axes[1].legend(loc="upper right")
     return figure
 

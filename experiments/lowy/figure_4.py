@@ -29,7 +29,7 @@ def compute() -> dict[str, Any]:
         "figure": "4",
         **{"n": N, "d": D, "sigma": SIGMA, "clip": CLIP, "delta": DELTA, "trials": TRIALS},
         "printed": PRINTED,
-        **{"x": list(TARGETS), "x_label": "ε(X) (left), ε (right)", "x_scale": "log"},
+        **{"x": list(TARGETS), "x_label": "ε(X) (left), ε (right)"},
         **{"y_scale": "log", "y_limits": [0.001, 1.5]},
         **summary([trial(number, target) for number in range(TRIALS)] for target in TARGETS),
     }

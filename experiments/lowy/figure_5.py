@@ -42,7 +42,7 @@ def compute() -> dict[str, Any]:
         **{"n": N, "d": D, "sigma": SIGMA, "outlier_factor": FACTOR, "delta": DELTA},
         **{"target": TARGET, "trials": TRIALS},
         "printed": PRINTED,
-        **{"x": list(CLIPS), "x_label": "clip threshold C", "x_scale": "log"},
+        **{"x": list(CLIPS), "x_label": "clip threshold C"},
         **{"y_scale": "linear", "y_limits": [0.0, 1.4]},
         **summary([trial(number, clip) for number in range(TRIALS)] for clip in CLIPS),
     }

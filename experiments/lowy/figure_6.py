@@ -27,7 +27,7 @@ def compute() -> dict[str, Any]:
     return {
         "figure": "6",
         **{"n": N, "sigma": SIGMA, "clip": CLIP, "delta": DELTA, "target": TARGET, "trials": TRIALS},
-        **{"x": list(DIMENSIONS), "x_label": "dimension d", "x_scale": "log"},
+        **{"x": list(DIMENSIONS), "x_label": "dimension d"},
         **{"y_scale": "log", "y_limits": [0.0001, 1.5]},
         **summary([trial(number, d) for number in range(TRIALS)] for d in DIMENSIONS),
     }

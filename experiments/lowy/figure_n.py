@@ -1,19 +1,19 @@
 """ε̃ over n, exactly: the paper's expectation that "the ratios become even smaller for larger n", put to the test.
 
 Left, the exponential mechanism labelled ε = 5 on pools of 2n records (d = 5, m = 10, C = 10, σ = 1), every training set
-played through, and the same with d = 1, where two distinct candidates allow a larger n. Right, the mean of 1-d normal
-data with Gaussian noise set by ε(X): the exact ε̃ (spectral) beside proposition 12. ``python -m
-experiments.lowy.figure_n --large`` prints the left one up to n = 18 (some minutes; not committed).
+played through up to n = 18 (9,075,135,300 of them; fewer pools from n = 15 on), and the same with d = 1, where two
+distinct candidates allow a larger n. Right, the mean of 1-d normal data with Gaussian noise set by ε(X): the exact ε̃
+(spectral) beside proposition 12. Takes some ten minutes, half of them for n = 17 and 18.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+import whosin as wi
 from experiments.lowy._common import (
     BLACK,
     BLUE,
@@ -21,10 +21,9 @@ from experiments.lowy._common import (
     ORANGE,
     PINK,
     candidates,
-    clip_rows,
-    distances,
     new_figure,
     panel,
+    plain_ticks,
     save,
     styled,
     summary,
@@ -32,41 +31,42 @@ from experiments.lowy._common import (
 from whosin.compute.gaussian_noise import noise_for
 from whosin.compute.pairwise import pairwise_epsilons
 from whosin.compute.spectral import SubsetSumLaws
-from whosin.compute.subset_softmax import adjacent_epsilon, subset_laws
-from whosin.compute.two_outcomes import two_outcome_log_laws
 
 LABEL, D, M, CLIP, SIGMA, TRIALS = 5.0, 5, 10, 10.0, 1.0, 10
-SIZES = tuple(range(3, 15))
-LARGE = (15, 16, 17, 18)
-ADJACENT_UP_TO = 9
-"""Largest n for which ε(X) is enumerated too."""
-TWO_CANDIDATE_SIZES = (3, 6, 10, 14, 30, 100)
+SIZES = tuple(range(3, 19))
+LARGE, LARGE_TRIALS = 15, 3
+"""From which n on fewer pools are drawn."""
+ADJACENT_UP_TO = 12
+"""Largest n for which the library enumerates ε(X); beyond, it gives an interval."""
+TWO_CANDIDATE_SIZES = (3, 6, 10, 14, 30, 100, 300, 1000)
 DELTA, TARGETS = 0.01, (1.0, 5.0)
 GAUSSIAN_SIZES = (3, 10, 30, 100, 300, 1000)
 ALL_RECORDS_UP_TO = 10
 """Largest n for which every record is judged; beyond, the two outermost (the most exposed in every pool checked)."""
 
 
+def trials(n: int) -> int:
+    """Return how many pools of the exponential mechanism are drawn."""
+    return TRIALS if n < LARGE else LARGE_TRIALS
+
+
 def exponential_trial(number: int, n: int) -> dict[str, dict[str, float]]:
-    """Return ε̃, its share of the label, and ε(X), of one pool."""
+    """Return ε̃, the range bound and, for small n, ε(X), of one pool."""
     rng = np.random.default_rng([7, n, number])
     w = candidates(rng, M, D)
-    x = clip_rows(w[0] + SIGMA * rng.standard_normal((2 * n, D)), CLIP)
-    logits = LABEL / (2.0 * (CLIP + 1.0)) * distances(x, w)
-    found = {"pmp": float(np.abs(subset_laws(logits, n).log_ratio).max())}
-    found["tight"] = float(LABEL / (CLIP + 1.0) * distances(w, w).max())
+    x = w[0] + SIGMA * rng.standard_normal((2 * n, D))
+    result = wi.population.exponential(x, w, epsilon=LABEL, clip=CLIP, method="exact")
+    found = {"pmp": result.pmp.epsilon, "tight": result.dp_tight.epsilon}
     if n <= ADJACENT_UP_TO:
-        found["adjacent"] = adjacent_epsilon(logits, n)[1]
+        found["adjacent"] = result.dp_on_records.epsilon
     return {"all": found}
 
 
 def two_candidates_trial(number: int, n: int) -> dict[str, dict[str, float]]:
-    """Return ε̃ of one pool in one dimension with the candidates 1 and -1, five times each."""
+    """Return ε̃ of one pool in one dimension with the candidates 1 and -1."""
     x = 1.0 + SIGMA * np.random.default_rng([9, n, number]).standard_normal(2 * n)
-    x = np.clip(x, -CLIP, CLIP)
-    steps = LABEL / (2.0 * (CLIP + 1.0)) * (np.abs(x - 1.0) - np.abs(x + 1.0))
-    logs, _ = two_outcome_log_laws(steps, 0.0, n)  # columns: first in, first out, second in, second out
-    return {"all": {"pmp": float(np.abs(logs[:, [0, 2]] - logs[:, [1, 3]]).max())}}
+    result = wi.population.exponential(x, [1.0, -1.0], epsilon=LABEL, clip=CLIP, method="two_outcomes")
+    return {"all": {"pmp": result.pmp.epsilon}}
 
 
 def gaussian_trial(number: int, n: int) -> dict[str, dict[str, float]]:
@@ -87,22 +87,22 @@ def gaussian_trial(number: int, n: int) -> dict[str, dict[str, float]]:
 def compute() -> dict[str, Any]:
     """Return mean and standard deviation of ε̃ over n."""
     small = [n for n in SIZES if n <= ADJACENT_UP_TO]
-    trials = {n: [exponential_trial(number, n) for number in range(TRIALS)] for n in SIZES}
-    adjacent = summary(trials[n] for n in small)["all"]["adjacent"]
-    kept = summary([{"all": {key: one["all"][key] for key in ("pmp", "tight")}} for one in trials[n]] for n in SIZES)
+    found = {n: [exponential_trial(number, n) for number in range(trials(n))] for n in SIZES}
+    adjacent = summary(found[n] for n in small)["all"]["adjacent"]
+    kept = summary([{"all": {key: one["all"][key] for key in ("pmp", "tight")}} for one in found[n]] for n in SIZES)
+    line = summary([two_candidates_trial(number, n) for number in range(TRIALS)] for n in TWO_CANDIDATE_SIZES)
     return {
         "figure": "n",
         "trials": TRIALS,
         "exponential": {
             **{"label": LABEL, "d": D, "m": M, "clip": CLIP, "sigma": SIGMA, "n": list(SIZES)},
+            "trials": [trials(n) for n in SIZES],
             **kept["all"],
             "adjacent": {"n": small, **adjacent},
             "two_candidates": {
                 "n": list(TWO_CANDIDATE_SIZES),
                 "tight": 2.0 * LABEL / (CLIP + 1.0),
-                **summary([two_candidates_trial(number, n) for number in range(TRIALS)] for n in TWO_CANDIDATE_SIZES)[
-                    "all"
-                ]["pmp"],
+                **line["all"]["pmp"],
             },
         },
         "gaussian": {
@@ -119,35 +119,30 @@ def draw(data: dict[str, Any]) -> Figure:
     first, second = data["exponential"], data["gaussian"]
     dots = {"marker": "o", "ms": 3}
     line, near = first["two_candidates"], first["adjacent"]
+    left.axhline(line["tight"], color=PINK, ls="-.", lw=1.2, label="worst case by the range (ours), d = 1")
     panel(left, first["n"], first["tight"], color=GREEN, ls="-.", label="worst case by the range (ours), d = 5")
     panel(left, line["n"], line, color=PINK, label="ε̃, exact, d = 1 (two candidates)", **dots)
     panel(left, near["n"], near, color=ORANGE, ls="--", label="ε(X), exact, d = 5", **dots)
     panel(left, first["n"], first["pmp"], color=BLUE, label="ε̃, exact, d = 5", **dots)
     left.set(title=f"Exponential mechanism labelled ε = {first['label']:g}", xlabel="n (pool of 2n)", ylabel="ε")
-    left.set(ylim=(0, 1.5), xscale="log")
+    left.set(ylim=(0, 1.5))
     left.legend(loc="upper right")
     for key, colour, other in (("5", BLUE, ORANGE), ("1", PINK, BLACK)):
         looser = {"color": other, "ls": "--", "label": f"proposition 12, ε(X) = {key}"}
         panel(right, second["n"], second[key]["proposition_12"], **looser, **dots)
         panel(right, second["n"], second[key]["exact"], color=colour, label=f"exact, ε(X) = {key}", **dots)
     right.set(title=f"1-d mean, Gaussian noise, δ = {second['delta']:g}", xlabel="n (pool of 2n)", ylabel="ε̃")
-    right.set(xscale="log", yscale="log", ylim=(0.08, 8))
+    right.set(yscale="log", ylim=(0.08, 8), yticks=(0.1, 0.2, 0.5, 1, 2, 5))
+    right.yaxis.set_major_formatter("{x:g}")
     right.legend(loc="lower left")
+    for ax in (left, right):
+        plain_ticks(ax, second["n"])
     return figure
 
 
-def large() -> None:
-    """Print ε̃ of the first pool of each n up to 18."""
-    for n in (*SIZES, *LARGE):
-        print(n, exponential_trial(0, n)["all"]["pmp"], flush=True)
-
-
 def main() -> None:
-    """Write results/figure_n.json and .png; with --large only print."""
-    if "--large" in sys.argv[1:]:
-        large()
-    else:
-        save("figure_n", compute(), draw)
+    """Write results/figure_n.json and .png."""
+    save("figure_n", compute(), draw)
 
 
 if __name__ == "__main__":

@@ -1,58 +1,53 @@
-"""What the experiments share: one style for the pictures, and JSON and PNG files in ``results/``."""
+"""What these experiments share: theorem 1 from the library, axes in percent, and the folder of the results."""
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
-import re
-import textwrap
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 import whosin as wi
-from whosin.plots.roc import COLOURS
+from experiments._shared import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    SKY,
+    YELLOW,
+    Results,
+    new_figure,
+    styled,
+    to_text,
+)
+
+__all__ = [
+    "BLACK",
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PINK",
+    "RESULTS",
+    "SKY",
+    "YELLOW",
+    "new_figure",
+    "percent",
+    "posterior_bound",
+    "read",
+    "save",
+    "series",
+    "stamp",
+    "styled",
+    "to_text",
+]
 
 RESULTS = Path(__file__).parent / "results"
-
-BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, BLACK = COLOURS
-GREY = "0.45"
-
-STYLE = {
-    "axes.grid": True,
-    "axes.labelsize": 10,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 10,
-    "figure.constrained_layout.use": True,
-    "figure.facecolor": "white",
-    "font.size": 9,
-    "grid.color": "0.9",
-    "legend.fontsize": 8.5,
-    "legend.frameon": False,
-    "legend.handlelength": 2.6,
-    "lines.linewidth": 1.8,
-}
-
-styled = matplotlib.rc_context(STYLE)
-"""Decorator of every ``draw``: the same style, left as it was afterwards."""
-
-
-def new_figure(panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Return a figure with that many panels side by side (no pyplot, so that nothing stays open)."""
-    figure = Figure(figsize=(5.6, 4.0) if panels == 1 else (9.6, 4.0))
-    return figure, [figure.add_subplot(1, panels, number + 1) for number in range(panels)]
+_files = Results(RESULTS)
+read, stamp, save = _files.read, _files.stamp, _files.save
 
 
 def percent(axis: Any) -> None:
@@ -68,50 +63,3 @@ def posterior_bound(epsilon: float, prior: float) -> float:
 def series(function: Callable[[float], float], points: Iterable[float]) -> list[float]:
     """Return the function's values as plain floats."""
     return [float(function(point)) for point in points]
-
-
-def to_text(data: dict[str, Any]) -> str:
-    """Return JSON with lists of numbers on as few lines as fit 118 characters."""
-
-    def wrapped(numbers: re.Match[str]) -> str:
-        body, indent = " ".join(numbers["body"].split()), numbers["indent"]
-        if len(body) < 90:
-            return f"[{body}]"
-        return f"[\n{textwrap.fill(body, 118, initial_indent=indent + ' ', subsequent_indent=indent + ' ')}\n{indent}]"
-
-    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    return re.sub(r"\[(?P<body>[-+.\de,\s]+)\n(?P<indent> *)\]", wrapped, text) + "\n"
-
-
-def read(name: str) -> dict[str, Any]:
-    """Return the numbers of ``results/<name>.json``."""
-    data: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    return data
-
-
-def stamp(name: str, draw: Callable[..., Figure]) -> str:
-    """Return a digest of the JSON file and of ``draw``: a PNG carries the one that it was made from."""
-    text = (RESULTS / f"{name}.json").read_text(encoding="utf-8")
-    return hashlib.sha256((text + inspect.getsource(draw)).encode()).hexdigest()
-
-
-def save(name: str, data: dict[str, Any], draw: Callable[[dict[str, Any]], Figure] | None = None) -> None:
-    """Write ``results/<name>.json`` and, drawn from it, ``results/<name>.png``."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(to_text(data), encoding="utf-8")
-    written = f"{name}.json"
-    if draw is not None:
-        _save_png(draw(read(name)), RESULTS / f"{name}.png", stamp(name, draw))
-        written += f", {name}.png"
-    print(f"experiments/thudi/results: {written}")
-
-
-def _save_png(figure: Figure, path: Path, description: str) -> None:
-    """Write a PNG of at most 256 colours, which takes a third of the space and keeps the palette's own."""
-    canvas = FigureCanvasAgg(figure)
-    figure.set_dpi(100)
-    canvas.draw()
-    image = Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3]).quantize(256, dither=Image.Dither.NONE)
-    notes = PngInfo()
-    notes.add_text("Description", description)
-    image.save(path, optimize=True, pnginfo=notes)

@@ -17,6 +17,7 @@ from scipy.optimize import brentq
 
 import whosin as wi
 from experiments.thudi._common import BLUE, GREEN, GREY, ORANGE, new_figure, percent, posterior_bound, save, styled
+from whosin.unlearning import Unlearning, deletion_capacity
 
 B, N, EPSILON = 0.8, 10_000, 1.0
 SIZES = (1, 10, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -42,11 +43,11 @@ def row(c: float) -> dict[str, float]:
         "L_as_printed": math.exp(log_keep_as_printed(c)),
         "capacity": capacity,
         "capacity_as_printed": printed,
-        "whole_capacity": math.floor(capacity),
+        "whole_capacity": deletion_capacity(EPSILON, c / N, B),
         "whole_capacity_as_printed": math.floor(printed),
         "overstated_factor": printed / capacity,
         "true_guarantee_at_printed_capacity": math.exp(printed * log_keep(c)),
-        "true_guarantee_at_whole_printed_capacity": math.exp(math.floor(printed) * log_keep(c)),
+        "true_guarantee_at_whole_printed_capacity": Unlearning(EPSILON, c / N, B, math.floor(printed)).none_used,
     }
 
 

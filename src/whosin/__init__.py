@@ -1,7 +1,8 @@
 """whosin: can anyone tell who is in your data?
 
-Bounds (what a guarantee promises against any attacker), exact small worlds, and calibration from a tolerable risk to
-parameters. Everything is the attacker's ROC: see :class:`whosin.Roc`.
+Bounds (what a guarantee promises against any attacker), population analysis (what a large ε means on these records),
+protection (noise that guarantees membership privacy), audits (what attackers can learn, measured), and exact small
+worlds. Everything is the attacker's ROC: see :class:`whosin.Roc`.
 
 Names are loaded on first use, so that ``import whosin`` stays light.
 """
@@ -12,7 +13,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from whosin import bounds, calibrate, errors, mechanisms, population, risks, worlds
+    from whosin import (
+        auditing,
+        bounds,
+        calibrate,
+        errors,
+        mechanisms,
+        population,
+        protection,
+        risks,
+        unlearning,
+        worlds,
+    )
+    from whosin.auditing import Audit, Estimate, audit, audit_synthetic
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -24,6 +37,7 @@ if TYPE_CHECKING:
         MembershipPrivacy,
         PureDP,
     )
+    from whosin.protection import protect
     from whosin.roc import Roc
 
 _HOMES = {
@@ -37,26 +51,50 @@ _HOMES = {
     "PMP": "whosin.guarantees",
     "PureDP": "whosin.guarantees",
     "Roc": "whosin.roc",
+    "Audit": "whosin.auditing",
+    "Estimate": "whosin.auditing",
+    "audit": "whosin.auditing",
+    "audit_synthetic": "whosin.auditing",
+    "protect": "whosin.protection",
 }
-_MODULES = ("bounds", "calibrate", "errors", "mechanisms", "population", "risks", "worlds")
+_MODULES = (
+    "auditing",
+    "bounds",
+    "calibrate",
+    "errors",
+    "mechanisms",
+    "population",
+    "protection",
+    "risks",
+    "unlearning",
+    "worlds",
+)
 
 __all__ = [
     "DPSGD",
     "MIP",
     "PMP",
     "ApproxDP",
+    "Audit",
     "DifferentialIdentifiability",
+    "Estimate",
     "GaussianDP",
     "Guarantee",
     "MembershipPrivacy",
     "PureDP",
     "Roc",
+    "audit",
+    "audit_synthetic",
+    "auditing",
     "bounds",
     "calibrate",
     "errors",
     "mechanisms",
     "population",
+    "protect",
+    "protection",
     "risks",
+    "unlearning",
     "worlds",
 ]
 

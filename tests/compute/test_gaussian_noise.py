@@ -71,7 +71,8 @@ def test_series_meets_the_direct_form():
 
 def test_ends():
     inf = math.inf
-    np.testing.assert_array_equal(shift_divergence([0, 0, 0, inf, 1, 50], [0, 1, inf, 3, inf, 0]), [0, 0, 0, 1, 0, 1])
+    found = shift_divergence([0, 0, 0, inf, 1, 50, inf], [0, 1, inf, 3, inf, 0, inf])
+    np.testing.assert_array_equal(found, [0, 0, 0, 1, 0, 1, 0])
     np.testing.assert_array_equal(laplace_shift_divergence([0, 0, inf, 1, 2], [0, 1, 3, inf, 2]), [0, 0, 1, 0, 0])
     assert shift_divergence(np.ones((2, 1)), np.zeros(3)).shape == (2, 3)
     assert shift_divergence(1.0, 1.0).shape == ()
@@ -141,6 +142,20 @@ def test_epsilon_is_safe_tight_and_inverse():
             if epsilon > 0.0:
                 assert exact(u, epsilon * (1 - 1e-11)) > delta
                 assert noise_for(epsilon, delta, distance) == pytest.approx(noise, rel=1e-11)
+
+
+def test_noise_for_a_huge_epsilon_is_safe():
+    """u/2 and ε/u nearly cancel: what rounding takes there is covered too."""
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        delta, epsilon = 10 ** rng.uniform(-60, -1), 10 ** rng.uniform(3, 9)
+        noise = noise_for(epsilon, delta, 1.0)
+        u = mpmath.mpf(1) / mpmath.mpf(noise)
+        with mpmath.workdps(120):
+            a, b = epsilon / u - u / 2, epsilon / u + u / 2
+            held = mpmath.ncdf(-a) - mpmath.exp(mpmath.mpf(epsilon)) * mpmath.ncdf(-b)
+            assert held <= delta
+            assert epsilon_for(noise, delta, 1.0) == pytest.approx(epsilon, rel=1e-13)
 
 
 def test_laplace_calibration():

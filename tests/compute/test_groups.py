@@ -178,6 +178,13 @@ def test_batches_fill_all_draws(monkeypatch):
     assert np.all(np.isfinite(groups._ratios(plan(POOL, 6, draws=101), np.array([0]), None)))
 
 
+def test_rounding_of_far_sums_is_allowed_for():
+    """Sums near 1e14 scales are known to a hundredth of a scale: nothing below the pairwise bound is claimed then."""
+    f = np.array([0.0, 1.0, 2.0, 1e14])
+    upper, _ = group_epsilons(f, 2, 1.0, 0.3, draws=4000, rng=0)
+    np.testing.assert_array_equal(upper, pairwise_epsilons(f, 1.0, 0.3))
+
+
 # --- ends and bad input -----------------------------------------------------------------------------------------------
 
 
@@ -201,6 +208,7 @@ def test_huge_distances():
     [
         ({"f": [1.0]}, "f takes at least two"),
         ({"f": [1.0, math.nan, 2.0]}, "f takes finite"),
+        ({"f": [1.0, 0.0, 1e300], "scale": 1e-100}, "1e150"),
         ({"k": 0}, "k takes"),
         ({"k": 3}, "k takes"),
         ({"scale": 0.0}, "scale"),

@@ -196,6 +196,40 @@ def test_equal_records_give_nothing_away(noise):
         np.testing.assert_array_equal(pairwise_epsilons(np.full((5, 2), 1 / 3), 0.1, delta, noise=noise), np.zeros(5))
 
 
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("size", [1e-170, 1e-12, 1e12, 1e170])
+def test_units_change_nothing(size, exact, monkeypatch):
+    """Squares of the distances neither vanish nor overflow."""
+    monkeypatch.setattr(pairwise, "EXACT_UP_TO", 3000 if exact else 0)
+    for f in (np.array([0.0, 1.0, 3.0]), np.array([[0.0, 1.0], [2.0, 0.5], [-1.0, 0.0]])):
+        for noise in ("gaussian", "laplace"):
+            here, there = (pairwise_epsilons(unit * f, unit, 0.01, noise=noise) for unit in (1.0, size))
+            np.testing.assert_allclose(there, here, rtol=1e-11 if exact else 1e-4)
+            assert np.all(here > 0.5)
+            values = [pairwise_divergences(unit * f, unit, 0.1, noise=noise) for unit in (1.0, size)]
+            np.testing.assert_allclose(*values, rtol=1e-11)
+
+
+@pytest.mark.parametrize("dimension", [1, 2])
+@pytest.mark.parametrize("binned", [True, False])
+def test_distances_whose_squares_vanish(dimension, binned, monkeypatch):
+    monkeypatch.setattr(pairwise, "EXACT_UP_TO", 0 if binned else 3000)
+    f = np.outer([0.0, 1e-200, 3e-200], np.ones(dimension))
+    assert np.all(pairwise_divergences(f, 1.0, 0.0) >= 2e-201)
+    for noise in ("gaussian", "laplace"):
+        assert np.all(pairwise_epsilons(f, 1.0, 1e-300, noise=noise) > 0.0)
+
+
+def test_reach_of_many_equal_distances():
+    """The sum of a bin's distances is taken from above, however many they are."""
+    bins = pairwise._Bins(1.0)
+    squared = np.full((1, 300_000), 0.1234567)
+    counts, reach = bins.histogram(squared)
+    where = int(np.flatnonzero(counts[0])[0])
+    inside = (math.sqrt(0.1234567) - bins.edges[where]) / bins.widths[where]
+    assert reach[0, where] >= 300_000 * inside
+
+
 def test_ends_of_delta():
     f = [0.0, 1.0, 5.0]
     np.testing.assert_array_equal(pairwise_epsilons(f, 1.0, 1.0), np.zeros(3))
@@ -214,6 +248,7 @@ def test_ends_of_delta():
         ({"f": np.zeros((2, 2, 2))}, "f takes an array of shape"),
         ({"f": np.zeros((3, 0))}, "f takes an array of shape"),
         ({"f": [0.0, 1e200]}, "1e150"),
+        ({"f": [0.0, 1e300], "scale": 1e-100}, "1e150"),
         ({"scale": 0.0}, "scale"),
         ({"scale": -1.0}, "scale"),
         ({"scale": math.inf}, "scale"),

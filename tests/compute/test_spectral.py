@@ -24,7 +24,8 @@ SPREAD = [-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 3.0]
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Fewer frequencies for Laplace noise: a quarter of the time, and wider enclosures."""
+    """Fewer frequencies for Laplace noise: a quarter of the time, and wider enclosures; nothing is enumerated."""
+    monkeypatch.setattr(spectral, "ENUMERATED", 0)
     monkeypatch.setattr(spectral, "_MOST_FREQUENCIES", 2**15)
 
 
@@ -104,7 +105,8 @@ def test_world_gaussian(f):
 
 
 @pytest.mark.parametrize("k", [2, 5])
-def test_world_laplace(k):
+def test_world_laplace(k, monkeypatch):
+    monkeypatch.setattr(spectral, "ENUMERATED", 0)
     game, laws = play(SPREAD, k, 1.3, "laplace"), SubsetSumLaws(SPREAD, k, 1.3, "laplace", records=[2, 7])
     for record, epsilon, swapped in itertools.product((2, 7), (0.0, 0.4), (False, True)):
         truth = game._divergence(record, math.exp(epsilon), swapped)
@@ -210,6 +212,7 @@ def test_few_points_widen_gaussian(monkeypatch, points):
 
 @pytest.mark.parametrize("limit", ["_MOST_FREQUENCIES", "_MOST_PAIRS", "_MOST_KEPT", "_MOST_POINTS"])
 def test_budgets_widen_laplace(monkeypatch, limit):
+    monkeypatch.setattr(spectral, "ENUMERATED", 0)
     monkeypatch.setattr(spectral, "_MOST_FREQUENCIES", 2**14)
     truth = play(SPREAD, 4, 1.0, "laplace")._divergence(7, 1.2, False)
     for number in (64, 4096):
@@ -241,6 +244,38 @@ def test_ends_of_delta():
     assert laws.divergence(7, math.inf) == (0.0, 0.0)
 
 
+def test_epsilon_beyond_the_exponential(monkeypatch):
+    """e^ε need not be a number; the divergence only falls."""
+    laws = SubsetSumLaws(SPREAD, 4, 0.01, records=[7])
+    for epsilon in (300.0, 709.0, 710.0, 1e6):
+        lower, upper = laws.divergence(7, epsilon)
+        assert lower == 0.0
+        assert upper == pairwise_divergences(SPREAD, 0.01, epsilon, records=[7])[0]
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-300])
+def test_tiny_delta(delta):
+    low, high = SubsetSumLaws(SPREAD, 4, 1.0, records=[7]).epsilon(delta)[0]
+    assert high == pairwise_epsilons(SPREAD, 1.0, delta, records=[7])[0]
+    assert 10.0 < low < high
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_one_very_far_away(noise, monkeypatch):
+    monkeypatch.setattr(spectral, "ENUMERATED", 0)
+    monkeypatch.setattr(spectral, "_MOST_FREQUENCIES", 2**10)
+    f = [0.0, 1.0, 1e120]
+    limits = SubsetSumLaws(f, 1, 1.0, noise).epsilon(0.1)
+    np.testing.assert_array_equal(limits[:, 1], pairwise_epsilons(f, 1.0, 0.1, noise=noise))
+    assert np.all(limits[:, 0] <= limits[:, 1])
+
+
+def test_progress():
+    seen = []
+    SubsetSumLaws(SPREAD, 4, 1.0, records=[0, 3, 7]).epsilon(0.01, progress=seen.append)
+    assert seen == pytest.approx([1 / 3, 2 / 3, 1.0])
+
+
 def test_binomial_tail_lets_roots_be_few():
     for count, k, most in ((1000, 500, 250), (1000, 1, 60), (20, 10, 20)):
         p = spectral._tilt(count, k)
@@ -256,6 +291,7 @@ def test_binomial_tail_lets_roots_be_few():
     [
         ({"f": [1.0]}, "f takes at least two"),
         ({"f": [1.0, math.nan]}, "f takes finite"),
+        ({"f": [1.0, 0.0, 1e300], "scale": 1e-100}, "1e150"),
         ({"f": np.zeros((4, 2))}, "one number a record"),
         ({"k": 0}, "k takes"),
         ({"k": 3}, "k takes"),

@@ -2,6 +2,8 @@
 
 import json
 import math
+from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,17 @@ import pytest
 
 import whosin as wi
 from whosin.errors import CalibrationError, InputError, InputTypeError
+from whosin.population import additive
+from whosin.population.pool import clipped, widest_distance
 
 FIXTURES = json.loads((Path(__file__).parents[1] / "data" / "fixtures.json").read_text(encoding="utf-8"))
 LINE = np.arange(12) / 4
 CANDIDATES = [0.5, 1.5, 2.5]
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    monkeypatch.setattr(additive, "group_epsilons", partial(additive.group_epsilons, draws=500))
 
 
 def small_pool(seed=0, n=8, d=2):
@@ -201,8 +210,7 @@ def test_laplace_world():
     pool = np.random.default_rng(6).standard_normal(8)
     k = 4
     for delta in (0.0, 0.05):
-        result = wi.population.laplace(pool, epsilon=3.0, clip=2.0, delta=delta)
-        assert result.method == "pairwise"
+        result = wi.population.laplace(pool, epsilon=3.0, clip=2.0, delta=delta, method="pairwise")
         values = np.clip(pool, -2.0, 2.0)
         game = wi.worlds.uniform_subsets(range(8), k).play(
             wi.mechanisms.Laplace(lambda d, values=values: float(values[list(d)].sum() / k), result.noise_scale)
@@ -233,6 +241,77 @@ def test_bad_input_of_the_gaussian(change, says):
         wi.population.gaussian(**{**good, **change})
 
 
+@pytest.mark.parametrize("unit", [1e-170, 1e-12, 1.0, 1e12, 1e170])
+@pytest.mark.parametrize("columns", [1, 2])
+def test_units_change_nothing(unit, columns):
+    pool = small_pool(7, 8, columns)
+    common = {"epsilon": 3.0, "delta": 0.01, "method": "pairwise"}
+    here = wi.population.gaussian(pool, clip=1.5, **common)
+    there = wi.population.gaussian(unit * pool, clip=unit * 1.5, **common)
+    np.testing.assert_allclose(there.per_record, here.per_record, rtol=1e-9)
+    assert there.dp_on_records.epsilon == pytest.approx(here.dp_on_records.epsilon, rel=1e-9)
+    assert here.pmp.epsilon > 0.5
+
+
+def test_clipping_keeps_the_direction_and_the_norm():
+    rows = np.array([[3e200, 4e200], [3e-200, -4e-200], [0.3, 0.4], [0.0, 0.0]])
+    found = clipped(rows, 0.5)
+    np.testing.assert_allclose(found, [[0.3, 0.4], [3e-200, -4e-200], [0.3, 0.4], [0.0, 0.0]], rtol=1e-14)
+    np.testing.assert_allclose(clipped(rows, 1e-250)[:2], [[6e-251, 8e-251], [6e-251, -8e-251]], rtol=1e-14)
+    np.testing.assert_array_equal(clipped([1e300, -7.0, 0.1], 0.3)[:, 0], [0.3, -0.3, 0.1])
+    wide = clipped(np.random.default_rng(8).standard_normal((2000, 5)), 0.7)
+    assert all(sum(Fraction(x) ** 2 for x in row) <= Fraction(0.7) ** 2 for row in wide.tolist())
+
+
+def test_widest_distance_is_an_upper_limit():
+    rng = np.random.default_rng(9)
+    for columns in (1, 2, 5):
+        for _ in range(20):
+            points = rng.standard_normal((6, columns)) * 10.0 ** rng.integers(-200, 200)
+            exact = [[Fraction(x) for x in row] for row in points.tolist()]
+            truth = max(sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) for x in exact for y in exact)
+            found = widest_distance(points)
+            assert Fraction(found) ** 2 >= truth
+            assert Fraction(found) ** 2 <= truth * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("method", ["exact", "pairwise", "groups"])
+@pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
+def test_progress_rises_to_one(method, mechanism, few_draws):
+    seen = []
+    getattr(wi.population, mechanism)(
+        np.arange(9.0), epsilon=8.0, delta=0.01, clip=9.0, method=method, progress=seen.append, rng=0
+    )
+    assert np.all(np.diff([0.0, *seen]) > 0.0)
+    assert seen[-1] == 1.0
+
+
+def test_laplace_takes_the_exact_way_where_it_is_quick():
+    pool = np.random.default_rng(6).standard_normal(10)
+    for delta in (0.0, 0.05):
+        result = wi.population.laplace(pool, epsilon=6.0, clip=2.0, delta=delta, train_fraction=0.4)
+        pairs = wi.population.laplace(pool, epsilon=6.0, clip=2.0, delta=delta, train_fraction=0.4, method="pairwise")
+        values = np.clip(pool, -2.0, 2.0)
+        game = wi.worlds.uniform_subsets(range(10), 4).play(
+            wi.mechanisms.Laplace(lambda d, values=values: float(values[list(d)].sum() / 4), result.noise_scale)
+        )
+        assert result.method == "exact"
+        assert result.pmp.epsilon == pytest.approx(game.pmp(delta).epsilon, rel=1e-9)
+        assert result.per_record_lower == pytest.approx(result.per_record, abs=1e-8)
+        assert np.all(result.per_record_lower <= result.per_record)
+        assert result.pmp.epsilon < 0.95 * pairs.pmp.epsilon
+    many = wi.population.laplace(np.arange(60.0), epsilon=6.0, clip=20.0, delta=0.01)
+    assert many.method == "pairwise"
+
+
+def test_a_query_gives_one_row_for_each_record():
+    common = {"epsilon": 1.0, "delta": 0.01, "clip": 1.0}
+    with pytest.raises(InputError, match=r"query takes a function .* 8 rows, got 3"):
+        wi.population.gaussian(small_pool(), query=lambda rows: rows[:3], **common)
+    with pytest.raises(InputError, match="row 0"):
+        wi.population.gaussian([[math.nan], [1.0], [2.0]], query=np.nan_to_num, **common)
+
+
 # --- the result, and the choice of ε --------------------------------------------------------------------------------
 
 
@@ -242,7 +321,7 @@ def test_result_prints_plots_and_becomes_json():
     assert f"{result.pmp.epsilon:.6g}" in str(result)
     payload = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert payload["pmp"]["epsilon"] == result.pmp.epsilon
-    assert len(payload["per_record"]) == 12
+    assert len(payload["per_record"]) == len(payload["per_record_lower"]) == 12
     assert any("pool" in line for line in result.assumes)
     axes = result.plot()
     assert axes.get_ylabel().startswith("privacy parameter")
@@ -278,3 +357,19 @@ def test_largest_epsilon_says_when_nothing_is_small_enough():
         )
     with pytest.raises(InputError, match="mechanism"):
         wi.population.largest_epsilon([0.0, 1.0], mechanism="magic", target=0.1)
+
+
+def test_largest_epsilon_states_the_confidence_that_its_choice_leaves(few_draws):
+    """Six looks, of which the best is kept: each holds with 1 - 0.1/6, the one that was picked with 0.9."""
+    seen = []
+    found = wi.population.largest_epsilon(
+        small_pool(4, 12, 2), mechanism="gaussian", target=1.0, delta=0.05, clip=2.0, method="groups", points=3,
+        confidence_level=0.9, rng=0, progress=seen.append,
+    )  # fmt: skip
+    assert found.method == "groups"
+    assert found.confidence_level == 0.9
+    assert "probability 0.9" in " ".join(found.assumes)
+    assert np.all(np.diff([0.0, *seen]) >= 0.0)
+    assert seen[-1] == 1.0
+    with pytest.raises(InputError, match="confidence_level"):
+        wi.population.largest_epsilon(small_pool(), mechanism="gaussian", target=1.0, confidence_level=1.0)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whosin.cli import population, render
+from whosin.cli import audit, deletions, population, protect, render
 from whosin.cli.errors import clean_errors
 
 __all__ = ["app"]
@@ -20,6 +20,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+app.command("audit")(audit.audit)
+app.command("protect")(protect.protect)
+app.command("deletions")(deletions.deletions)
 app.add_typer(population.app, name="population")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
@@ -166,7 +169,7 @@ def bounds(
 @app.command()
 @clean_errors
 def demo() -> None:
-    """Explain and calibrate a DP-SGD run, and check a theorem in a small world."""
+    """Audit two synthetic tables of real patients, explain a training run, check a theorem."""
     from whosin.cli.demo import run
 
     run()

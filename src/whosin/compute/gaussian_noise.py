@@ -39,9 +39,12 @@ _SMALL = 0.1
 _FAR = 60.0
 """Beyond this many scales the normal density is zero in double precision."""
 
+_UP = 1.0 + 1e-15
+"""Distances are moved up by this factor: dE/du·u is what rounding of u/2 and ε/u can take away, whatever their size."""
+
 
 def relative_error(delta: float) -> float:
-    """Return a limit on the relative error of a computed divergence near δ (the rounding of exponents)."""
+    """Return a limit on the relative error of a computed divergence near δ, but for that of u/2 - ε/u if u is large."""
     return 6e-15 - 1.5e-15 * math.log(delta) if delta > 0.0 else 0.0
 
 
@@ -101,7 +104,7 @@ def noise_for(epsilon: float, delta: float, sensitivity: float) -> float:
     limit = delta * (1.0 - relative_error(delta))
 
     def holds(u: float) -> bool:
-        return float(shift_divergence(u, epsilon)) <= limit
+        return float(shift_divergence(u * _UP, epsilon)) <= limit
 
     high = 1.0
     while holds(high):
@@ -150,7 +153,7 @@ def laplace_epsilon_for(noise: float, delta: float, distance: float) -> float:
     u, delta = _hidden(noise, delta, distance)
     if delta == 1.0 or u == 0.0:
         return 0.0
-    return max(0.0, u + 2.0 * math.log1p(-delta) + 4e-16 * u) if math.isfinite(u) else math.inf
+    return max(0.0, u + 2.0 * math.log1p(-delta)) if math.isfinite(u) else math.inf
 
 
 def _checked(u: ArrayLike, epsilon: ArrayLike) -> tuple[Array, Array]:
@@ -170,19 +173,20 @@ def _targets(epsilon: float, delta: float, name: str, length: float) -> tuple[fl
 
 
 def _hidden(noise: float, delta: float, distance: float) -> tuple[float, float]:
-    """The distance in noise scales, rounded up, and δ."""
+    """The distance in noise scales, rounded up with room for what follows, and δ."""
     noise = check_number("noise", noise, low=0.0, open_high=True)
     delta = check_probability("delta", delta)
     distance = check_number("distance", distance, low=0.0, open_high=True)
     if distance == 0.0:
         return 0.0, delta
-    return (math.nextafter(distance / noise, math.inf) if noise > 0.0 else math.inf), delta
+    return (math.nextafter(distance / noise * _UP, math.inf) if noise > 0.0 else math.inf), delta
 
 
 def _normal_shift(u: Array, epsilon: Array) -> tuple[Array, Array]:
     """Divergence and slope of two normals u apart."""
     from scipy.special import ndtr
 
+    u = np.where(np.isinf(epsilon), 0.0, u)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         centre = np.where(epsilon > 0.0, epsilon / u, 0.0)
     low = centre - u / 2.0

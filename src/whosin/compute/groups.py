@@ -51,6 +51,7 @@ _BATCH = 2**22
 _LARGEST = 300.0
 """Largest ε tried below the pairwise one."""
 
+_UNIT = 2.0**-53
 _ROUNDING = 1e-9
 """Room for the rounding of likelihood ratios and their means."""
 
@@ -108,6 +109,7 @@ def group_epsilons(
     scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    top = pairwise_epsilons(pool, scale, delta, noise=noise, records=chosen)
     plan = _Plan(
         pool=(pool - pool.mean(axis=0)) / scale,
         k=k,
@@ -116,27 +118,27 @@ def group_epsilons(
         noise=check_choice("noise", noise, NOISES),
         rng=np.random.default_rng(rng),
     )
-    top = pairwise_epsilons(pool, scale, delta, noise=noise, records=chosen)
     open_ = np.flatnonzero((top > 0.0) & np.isfinite(top)) if delta < 1.0 else np.zeros(0, dtype=np.int64)
     upper, estimate = top.copy(), top.copy()
     if len(open_):
         log_term = math.log(4.0 * len(open_) / (1.0 - level))
         ratios = _ratios(plan, chosen[open_], progress)
         for row, both in zip(open_, ratios, strict=True):
-            upper[row], estimate[row] = _search(both, float(top[row]), delta, log_term)
+            upper[row], estimate[row] = _search(both, float(top[row]), delta, log_term, plan.shift)
     elif progress is not None:
         progress(1.0)
     return upper, estimate
 
 
-def _search(both: Array, top: float, delta: float, log_term: float) -> tuple[float, float]:
+def _search(both: Array, top: float, delta: float, log_term: float, shift: float) -> tuple[float, float]:
     """Limit and estimate of a record from its likelihood ratios (direction, draw): the worse of the directions."""
     grid = np.linspace(0.0, min(top, _LARGEST), _GRID + 1)
     grid[-1] = top
+    rounding = _ROUNDING + (1.0 + np.exp(np.minimum(grid, _LARGEST))) * shift
     upper, estimate = 0.0, 0.0
     for ratios in both:
         mean, variance = _moments(ratios, grid)
-        limit = empirical_bernstein_upper(mean, variance, len(ratios), log_term) + _ROUNDING
+        limit = empirical_bernstein_upper(mean, variance, len(ratios), log_term) + rounding
         upper = max(upper, _last_below(grid, limit, delta))
         estimate = max(estimate, _last_below(grid, mean, delta))
     return upper, estimate
@@ -158,7 +160,7 @@ def _moments(ratios: Array, grid: Array) -> tuple[Array, Array]:
     total = below - gamma * first[below]
     squares = below - 2.0 * gamma * first[below] + gamma**2 * second[below]
     variance = (squares - total**2 / n) / (n - 1)
-    return np.maximum(total / n, 0.0), np.maximum(variance, 0.0) * (1.0 + 1e-9) + 1e-15
+    return np.maximum(total / n, 0.0), np.maximum(variance, 0.0) * (1.0 + 1e-9) + 8.0 * _UNIT * n
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -190,6 +192,14 @@ class _Plan:
     def bundles(self) -> int:
         """Groups of rows that pick the same column."""
         return max(1, min(self.rows, _CELLS // self.columns))
+
+    @property
+    def shift(self) -> float:
+        """How far rounding may move a sum, which moves its noise by no more than that in total variation."""
+        norms = np.sort(np.linalg.norm(self.pool, axis=1))
+        additions = self.rows / self.bundles + self.bundles + 10.0
+        whole = np.linalg.norm(self.pool.sum(axis=0))
+        return float(_UNIT * (additions * norms[-self.rows :].sum() + 2.0 * whole))
 
 
 @dataclass(frozen=True)

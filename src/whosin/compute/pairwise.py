@@ -40,6 +40,7 @@ __all__ = [
     "Progress",
     "check_pool",
     "check_records",
+    "in_units",
     "pairwise_divergences",
     "pairwise_epsilons",
 ]
@@ -56,6 +57,8 @@ EXACT_UP_TO = 3000
 _ROUNDING = 2.0**-53
 _SLACK = 1e-12
 """Relative room for the rounding of a computed divergence and of means over records."""
+_LEAST = 1e-300
+"""Smallest squared distance of different records that bins are told: smaller ones may be lost in products."""
 
 
 def pairwise_epsilons(
@@ -89,7 +92,7 @@ def pairwise_epsilons(
     -----
     O(N²·d) time. Exact up to 1e-12 for N ≤ 3000, otherwise within about 1e-5 above (bins of 1/256 of a distance).
     """
-    pool, scale, delta = check_pool(f), _scale(scale), check_probability("delta", delta)
+    (pool, scale), delta = in_units(check_pool(f), scale), check_probability("delta", delta)
     kind, chosen = _KINDS[check_choice("noise", noise, NOISES)], check_records(records, len(pool))
     solver = _Solver(pool, scale, delta, kind, check_whole("memory", memory, low=1))
     epsilons = np.zeros(len(chosen))
@@ -105,8 +108,11 @@ def pairwise_epsilons(
 def pairwise_divergences(
     f: ArrayLike, scale: float, epsilon: float, *, noise: str = "gaussian", records: ArrayLike | None = None
 ) -> Array:
-    """Return δ_x(ε) for each of the records, pair by pair and rounded up. O(records·N·d) time, O(N·d) memory."""
-    pool, scale = check_pool(f), _scale(scale)
+    """Return δ_x(ε) for each of the records, pair by pair and rounded up. O(records·N·d) time, O(N·d) memory.
+
+    Divergences below 1e-307 may come out as 0.
+    """
+    pool, scale = in_units(check_pool(f), scale)
     epsilon = check_number("epsilon", epsilon, low=0.0)
     kind, chosen = _KINDS[check_choice("noise", noise, NOISES)], check_records(records, len(pool))
     means = [float(np.sum(kind.divergence(_distances(pool, chosen[[i]], scale), epsilon))) for i in range(len(chosen))]
@@ -143,15 +149,32 @@ def check_records(records: ArrayLike | None, count: int) -> Indices:
     return chosen.astype(np.int64)
 
 
-def _scale(scale: Any) -> float:
-    return check_number("scale", scale, low=0.0, open_low=True, open_high=True)
+def in_units(pool: Array, scale: Any) -> tuple[Array, float]:
+    """Return a pool and a noise scale over the same power of two, which is exact and brings the scale into [1/2, 1).
+
+    So squares of distances neither overflow nor vanish because of the units that were chosen.
+    """
+    mantissa, exponent = math.frexp(check_number("scale", scale, low=0.0, open_low=True, open_high=True))
+    with np.errstate(over="ignore"):
+        scaled = np.ldexp(pool, -exponent)
+    if not np.abs(scaled).max() <= 1e150:
+        raise InputError("f takes numbers of at most 1e150 noise scales, got larger ones")
+    return scaled, mantissa
 
 
 def _distances(pool: Array, rows: Indices, scale: float) -> Array:
-    """Euclidean distances (rows, N) in noise scales, coordinate by coordinate and rounded up; 0 to itself."""
+    """Euclidean distances (rows, N) in noise scales, coordinate by coordinate and rounded up; 0 to itself.
+
+    Rounded up by enough to cover the rounding of u/2 - ε/u in a divergence as well. Where squares may have vanished
+    the sum of the coordinates' distances stands in, which is no smaller.
+    """
     from scipy.spatial.distance import cdist
 
-    distances = cdist(pool[rows], pool) * ((1.0 + (pool.shape[1] + 6) * _ROUNDING) / scale)
+    distances = cdist(pool[rows], pool, "cityblock")
+    if pool.shape[1] > 1:
+        straight = cdist(pool[rows], pool)
+        distances = np.where(straight > 1e-140, straight, distances)
+    distances *= (1.0 + (pool.shape[1] + 12) * _ROUNDING) / scale
     distances[np.arange(len(rows)), rows] = 0.0
     return np.asarray(distances)
 
@@ -249,7 +272,8 @@ class _Bins:
         counts = np.bincount(flat, minlength=size).reshape(rows, self.count).astype(np.float64)
         sums = np.bincount(flat, np.sqrt(squared).ravel(), minlength=size).reshape(rows, self.count)
         reach = np.zeros_like(sums)
-        reach[:, :-1] = (sums[:, :-1] * (1.0 + 1e-13) - counts[:, :-1] * self.edges[:-1]) / self.widths
+        rounding = 2.0 * _ROUNDING * (squared.shape[1] + 4)
+        reach[:, :-1] = (sums[:, :-1] * (1.0 + rounding) - counts[:, :-1] * self.edges[:-1]) / self.widths
         return counts, np.clip(reach, 0.0, counts)
 
 
@@ -295,8 +319,7 @@ class _Solver:
         self.exact = others < EXACT_UP_TO
         centred = (self.pool - np.median(self.pool, axis=0)) / self.scale
         norms = np.einsum("ij,ij->i", centred, centred)
-        if not np.all(np.isfinite(norms)) or norms.max() > 1e300:
-            raise InputError("f takes records at most 1e150 noise scales apart, got larger ones")
+        self.least = _LEAST if centred.any() else 0.0
         self.bins = _Bins(2.0 * math.sqrt(float(norms.max())))
         # |x-y|² as one product of rows (-2x, |x|², 1)·(y, 1, |y|²); the norms carry what rounding may take away:
         # (3d + 20) rounding errors of |x|² + |y|² cover the product, the norms and the centring.
@@ -324,7 +347,8 @@ class _Solver:
             return high
         if self.others < self._BINS_FROM:
             return self._polish(distances, high, np.zeros(len(rows)))
-        high = self._from_bins(*self.bins.histogram(distances * distances * (1.0 + 1e-15)), longest)
+        squared = np.where(distances > 0.0, np.maximum(distances * distances * (1.0 + 1e-15), _LEAST), 0.0)
+        high = self._from_bins(*self.bins.histogram(squared), longest)
         return self._polish(distances, high, high)
 
     def _histograms(self, rows: Indices) -> tuple[Array, Array, Array]:
@@ -333,7 +357,7 @@ class _Solver:
         parts = []
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            squared = np.maximum(self.left[some] @ self.right, 0.0)
+            squared = np.maximum(self.left[some] @ self.right, self.least)
             squared[np.arange(len(some)), some] = 0.0
             parts.append((*self.bins.histogram(squared), np.sqrt(squared.max(axis=1)) * (1.0 + 1e-15)))
         counts, reach, longest = (np.concatenate(part) for part in zip(*parts, strict=True))

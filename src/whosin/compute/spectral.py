@@ -22,10 +22,12 @@ What is known about the error, all of it in the enclosures (L is the window, u t
   makes 1e-8 to 1e-5 in practice.
 * Fewer roots of unity than N add coefficients that are a multiple of Z away: bounded by the binomial tail (1e-20).
 * Rounding: each product of N factors is off by at most u·Σ(4 + (p·(6|ωf_j| + 8) + 1)/|factor_j|), relatively, and this
-  is carried along. The transforms add 8·u·log₂(M)·Σ|coefficients|.
+  is carried along. The transforms add 8·u·log₂(M)·Σ|coefficients|, sums over the grid 1e-13·(1 + γ).
 * Between grid points the trigonometric polynomial f = p - γq is replaced by the cubic with its values and second
   derivatives at both ends, off by at most 5/384·h⁴·max|f⁗|. A cubic without a change of sign at the ends has none
   inside if its values exceed h²/8 times the second derivatives; elsewhere what it may hide is added.
+
+Where the data sets with Laplace noise are few they are listed instead (:mod:`whosin.compute.laplace_sums`).
 
 For pools of a thousand numbers the enclosures are about 1e-10·(1 + γ) wide with Gaussian noise, so they say little
 where γ = e^ε is beyond 1e8. An upper limit is never above the pairwise one (:mod:`whosin.compute.pairwise`).
@@ -36,26 +38,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.compute.laplace_sums import LaplaceLaws, LaplaceSums
 from whosin.compute.pairwise import (
     NOISES,
     Indices,
+    Progress,
     check_pool,
     check_records,
+    in_units,
     pairwise_divergences,
     pairwise_epsilons,
 )
 from whosin.errors import InputError, check_choice, check_number, check_probability, check_whole
 
-__all__ = ["SubsetSumLaws"]
+__all__ = ["ENUMERATED", "SubsetSumLaws"]
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
+ENUMERATED = 2**18
+"""Largest number of data sets that are listed for Laplace noise, whose spectrum falls slowly."""
+
 _U = 2.0**-53
+_SUMMING = 1e-13
+"""Room for the rounding of e^ε, of p - γq and of sums over the grid, relative to 1 + γ."""
+
 _TAIL = {"gaussian": 1e-18, "laplace": 1e-11}
 """Mass that may lie beyond either end of the window."""
 
@@ -102,7 +115,8 @@ class SubsetSumLaws:
     Preparation takes O(N·W) multiplications for W frequencies and O(N·V) complex factors for the V pairs of frequency
     and root of unity that matter; each record then O(V) divisions, transforms of M points, O(M) for each divergence.
     V is some thousands for hundreds to thousands of spread-out numbers drawn by half. W grows as the window over the
-    scale. At most 2·10⁸ factors are formed; where that does not suffice the enclosures widen.
+    scale. At most 2·10⁸ factors are formed; where that does not suffice the enclosures widen. Laplace noise on at most
+    ENUMERATED data sets takes a step for each of them and record instead.
     """
 
     def __init__(
@@ -116,14 +130,20 @@ class SubsetSumLaws:
         self.f = pool[:, 0]
         self.k = check_whole("k", k, low=1, high=len(pool) - 1)
         self.scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
+        in_units(pool, self.scale)
         self.noise = check_choice("noise", noise, NOISES)
         self.records = check_records(records, len(pool))
-        self._spectrum = _Spectrum.of(_Setting.of(self.f, self.k, self.scale, self.noise, self.records))
-        self._densities: dict[int, _Densities] = {}
+        self._kept: dict[int, _Laws] = {}
+        few = self.noise == "laplace" and math.comb(len(pool), self.k) <= ENUMERATED
+        self._sums = LaplaceSums(self.f, self.k, self.scale) if few else None
+
+    @cached_property
+    def _spectrum(self) -> _Spectrum:
+        return _Spectrum.of(_Setting.of(self.f, self.k, self.scale, self.noise, self.records))
 
     def densities(self, record: int) -> tuple[Array, Array, Array]:
         """Return points of the window, and the densities of the output there given in and given out."""
-        laws = self._laws(record)
+        laws = _Densities.of(self._spectrum, self._prepared(record))
         points = self._spectrum.setting.middle + self.scale * laws.points
         return points, laws.values[0][:-1] / self.scale, laws.values[1][:-1] / self.scale
 
@@ -132,12 +152,13 @@ class SubsetSumLaws:
         laws, epsilon = self._laws(record), check_number("epsilon", epsilon, low=0.0)
         if math.isinf(epsilon):
             return 0.0, 0.0
-        lower, upper, _ = laws.divergence(epsilon, swapped)
+        lower, upper, _ = laws.divergence(min(epsilon, _LARGEST), swapped)
+        lower = lower if epsilon <= _LARGEST else 0.0
         pairs = pairwise_divergences(self.f, self.scale, epsilon, noise=self.noise, records=[record])
         upper = min(upper, float(pairs[0]))
         return min(lower, upper), upper
 
-    def epsilon(self, delta: float) -> Array:
+    def epsilon(self, delta: float, progress: Progress | None = None) -> Array:
         """Return (lower, upper) limits of the smallest ε that is enough in both directions, for each of the records.
 
         The divergence exceeds δ in one direction just below the lower limit, and is at most δ in both at the upper one.
@@ -150,22 +171,49 @@ class SubsetSumLaws:
                 lower, upper = _limits(self._laws(int(record)), delta)
                 upper = min(limits[row, 1], upper)
                 limits[row] = min(lower, upper), upper
+            if progress is not None:
+                progress((row + 1) / len(self.records))
         return limits
 
-    def _laws(self, record: int) -> _Densities:
+    def _prepared(self, record: int) -> int:
         record = check_whole("record", record, high=len(self.f) - 1)
         if record not in self.records:
             raise InputError(f"record takes one of the records that were prepared, got {record!r}")
-        if record not in self._densities:
-            if len(self._densities) >= 2:
-                self._densities.clear()
-            self._densities[record] = _Densities.of(self._spectrum, record)
-        return self._densities[record]
+        return record
+
+    def _laws(self, record: int) -> _Laws:
+        record = self._prepared(record)
+        if record not in self._kept:
+            if len(self._kept) >= 2:
+                self._kept.clear()
+            self._kept[record] = self._judged(record)
+        return self._kept[record]
+
+    def _judged(self, record: int) -> _Laws:
+        if self._sums is not None:
+            return self._sums.laws(record)
+        return _Densities.of(self._spectrum, record) if self._spectrum.left_out < 1.0 else _Nothing()
 
 
-def _limits(laws: _Densities, delta: float) -> tuple[float, float]:
+class _Laws(Protocol):
+    """Both laws of a record, as a search for ε sees them."""
+
+    def divergence(self, epsilon: float, swapped: bool) -> tuple[float, float, float]:
+        """Lower and upper limit of E_{e^ε}, and its slope -dE/dε (not enclosed)."""
+
+
+class _Nothing:
+    """Laws of which nothing is known: the window is too wide for the frequencies."""
+
+    def divergence(self, epsilon: float, swapped: bool) -> tuple[float, float, float]:
+        return 0.0, 1.0, 0.0
+
+
+def _limits(laws: _Laws, delta: float) -> tuple[float, float]:
     """Limits of the smallest ε that is enough in both directions: found in one, and searched in the other if that one
     is not satisfied with it."""
+    if delta == 0.0 and isinstance(laws, LaplaceLaws):
+        return laws.largest_log_ratio()
     surely, enough = _one_sided_limits(laws, delta, False, 0.0)
     if math.isfinite(enough) and laws.divergence(enough, True)[1] <= delta:
         return surely, enough
@@ -173,13 +221,13 @@ def _limits(laws: _Densities, delta: float) -> tuple[float, float]:
     return max(surely, other), max(enough, more)
 
 
-def _one_sided_limits(laws: _Densities, delta: float, swapped: bool, start: float) -> tuple[float, float]:
+def _one_sided_limits(laws: _Laws, delta: float, swapped: bool, start: float) -> tuple[float, float]:
     """The largest ε ≥ start found with a divergence surely above δ (or start), and the smallest with one at most δ."""
 
     def excess(side: int) -> Callable[[float], float]:
         if delta == 0.0:
             return lambda epsilon: laws.divergence(epsilon, swapped)[side]
-        return lambda epsilon: math.log(max(laws.divergence(epsilon, swapped)[side] / delta, 1e-6))
+        return lambda epsilon: math.log(min(max(laws.divergence(epsilon, swapped)[side] / delta, 1e-6), 1e300))
 
     lower, upper, slope = laws.divergence(start, swapped)
     if upper <= delta:
@@ -408,7 +456,7 @@ def _truncated(count: int, length: float, noise: str) -> float:
     last = max(count - 1, 0) * 2.0 * math.pi / length
     if noise == "gaussian":
         return length / math.pi * math.sqrt(math.pi / 2.0) * math.erfc(last / math.sqrt(2.0))
-    return math.sqrt(length / (3.0 * math.pi * last**3)) if last > 0.0 else math.inf
+    return math.sqrt(length / (3.0 * math.pi * last) / last / last) if last > 0.0 else math.inf
 
 
 def _phases(g: Array, step: float, count: int) -> Complex:
@@ -427,7 +475,9 @@ def _phases(g: Array, step: float, count: int) -> Complex:
 class _Bound:
     """What is known of the products before any is formed.
 
-    ln |product without one factor| ≤ -p(1-p)·(N - |Σ e^{iωg_j}|·cos(angle between z and the sum)) + 1/2.
+    ln |product without one factor| ≤ -p(1-p)·(N - |Σ e^{iωg_j}|·cos(angle between z and the sum)) + 1/2. The sum is
+    known up to 6u·N·(largest phase) < 1e-4, as at most 2³¹ phases are formed, each below 2π times its frequency's
+    number.
     """
 
     sums: Complex
@@ -441,7 +491,7 @@ class _Bound:
         count = min(most, math.ceil(_LAST / setting.step) + 1) if setting.noise == "gaussian" else most
         sums = _phases(setting.g, setting.step, count)
         log_damping = np.log(_damping(setting.noise, setting.step * np.arange(count, dtype=np.float64)))
-        length = np.minimum(np.abs(sums) * (1.0 + 1e-9) + 1e-6, n)
+        length = np.minimum(np.abs(sums) * (1.0 + 1e-9) + 1e-4, n)
         return cls(sums, spread * length, 0.5 - setting.log_whole + log_damping - spread * n)
 
     def choose(self, setting: _Setting, threshold: float) -> tuple[int, NDArray[np.intp], Array, float]:
@@ -570,7 +620,7 @@ class _Densities:
         """Lower and upper limit of E_{e^ε}, and its slope -dE/dε (not enclosed)."""
         gamma = math.exp(epsilon)
         first, second = (1, 0) if swapped else (0, 1)
-        error = self.errors[first] + gamma * self.errors[second] + 1e-15 * (1.0 + gamma)
+        error = self.errors[first] + gamma * self.errors[second] + _SUMMING * (1.0 + gamma)
         floor = 1e-3 * error / (self.step * len(self.points))
         low = high = slope = 0.0
         for start in range(0, len(self.points), _CHUNK):

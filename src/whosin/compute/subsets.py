@@ -1,7 +1,8 @@
-"""Subsets of a small universe as bit masks, and their membership matrix."""
+"""Subsets of a universe: as bit masks or by their rank, and their membership matrix."""
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["MAX_RECORDS", "MAX_SUBSETS", "all_masks", "masks_of_size", "membership"]
+__all__ = ["MAX_RECORDS", "MAX_SUBSETS", "all_masks", "masks_of_size", "members_by_rank", "membership"]
 
 MAX_SUBSETS = 2**21
 """How many subsets are enumerated at the most: all subsets of 21 records, or the halves of 23."""
@@ -41,6 +42,28 @@ def masks_of_size(n: int, k: int) -> Masks:
 def membership(masks: Masks, n: int) -> NDArray[np.bool_]:
     """Return the matrix (subsets, records) that says who is in."""
     return ((masks[:, None] >> np.arange(n)) & 1).astype(bool)
+
+
+def members_by_rank(n: int, size: int, start: int, stop: int) -> NDArray[np.float64]:
+    """Return the membership (stop - start, n), 0 or 1, of subsets by their ranks, in colexicographic order.
+
+    A rank is C(c_size, size) + ... + C(c_1, 1) with c_size > ... > c_1 (the combinatorial number system).
+    """
+    ranks = np.arange(start, stop, dtype=np.int64)
+    members = np.zeros((stop - start, n))
+    rows = np.arange(stop - start)
+    for taken in range(size, 0, -1):
+        binomials = _binomials(n, taken)
+        chosen = np.searchsorted(binomials, ranks, side="right") - 1
+        members[rows, chosen] = 1.0
+        ranks -= binomials[chosen]
+    return members
+
+
+@functools.lru_cache(maxsize=4096)
+def _binomials(n: int, taken: int) -> NDArray[np.int64]:
+    """C(0, taken) to C(n-1, taken), cut off where no rank can reach them."""
+    return np.array([min(math.comb(c, taken), 2**62) for c in range(n)], dtype=np.int64)
 
 
 def _check_count(count: int, n: int) -> None:

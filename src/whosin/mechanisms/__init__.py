@@ -1,8 +1,9 @@
-"""Mechanisms: what adds the noise, with its law written down."""
+"""Mechanisms: what adds the noise, with its law written down, and where its randomness comes from."""
 
-from whosin.mechanisms.additive import AdditiveMechanism, Gaussian, Laplace
+from whosin.mechanisms.additive import AdditiveMechanism, Gaussian, Laplace, NormExponential
 from whosin.mechanisms.base import FiniteMechanism
 from whosin.mechanisms.discrete import Exponential, KMax, RandomizedResponse, Subsampled
+from whosin.mechanisms.sources import SecureSource, SeededSource, Source
 
 __all__ = [
     "AdditiveMechanism",
@@ -11,6 +12,10 @@ __all__ = [
     "Gaussian",
     "KMax",
     "Laplace",
+    "NormExponential",
     "RandomizedResponse",
+    "SecureSource",
+    "SeededSource",
+    "Source",
     "Subsampled",
 ]

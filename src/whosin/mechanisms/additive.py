@@ -1,20 +1,27 @@
-"""Noise added to a number: Laplace and Gaussian."""
+"""Noise added to the answer of a query: Laplace, Gaussian, and exponential in any norm."""
 
 from __future__ import annotations
 
 import itertools
+import math
 import numbers
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_callable, check_number
+from whosin.guarantees import GaussianDP, PureDP
 from whosin.mechanisms.base import Records
+from whosin.mechanisms.secure import gaussian, norm_exponential
+from whosin.mechanisms.sources import SecureSource, Source
 
-__all__ = ["AdditiveMechanism", "Gaussian", "Laplace"]
+__all__ = ["AdditiveMechanism", "Gaussian", "Laplace", "NormExponential"]
+
+Adjacency = Literal["add_remove", "replace"]
+Answer = float | NDArray[np.float64]
 
 
 class AdditiveMechanism(ABC):
@@ -23,16 +30,14 @@ class AdditiveMechanism(ABC):
     Parameters
     ----------
     query : callable
-        From a tuple of records to a finite number.
+        From a tuple of records to a finite number, or an array of them. Worlds play one number.
     scale : float
         The noise's scale, above 0: b of Laplace noise (standard deviation b√2), σ of Gaussian noise.
     """
 
     noise: ClassVar[str]
 
-    def __init__(self, query: Callable[[Records], float], scale: float) -> None:
-        if type(self) is AdditiveMechanism:
-            raise TypeError("AdditiveMechanism has no noise of its own: use Laplace or Gaussian")
+    def __init__(self, query: Callable[[Records], Any], scale: float) -> None:
         self.query = check_callable("query", query)
         self.scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
 
@@ -42,6 +47,8 @@ class AdditiveMechanism(ABC):
         for i, members in enumerate(membership.tolist()):
             records = tuple(itertools.compress(universe, members))
             value = self.query(records)
+            if isinstance(value, np.ndarray) and value.size == 1:
+                value = value.item()
             if not isinstance(value, numbers.Real) or isinstance(value, bool):
                 raise InputTypeError(f"query takes a function that returns a number, got {value!r} on {records!r}")
             values[i] = float(value)
@@ -49,14 +56,98 @@ class AdditiveMechanism(ABC):
                 raise InputError(f"query takes a function with finite values, got {float(value)} on {records!r}")
         return values
 
+    def sample(self, records: Sequence[Any], source: Source | None = None) -> Answer:
+        """Return one noisy answer: a float for a number, an array of the same shape for an array.
+
+        Parameters
+        ----------
+        records : sequence
+        source : Source, optional
+            The operating system's randomness by default; a seeded one protects nobody.
+        """
+        answer = self.query(tuple(records))
+        noisy = self._release(answer, SecureSource() if source is None else source)
+        return noisy if np.ndim(answer) else float(noisy)
+
+    @abstractmethod
+    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+        """Add the noise."""
+
+    def _steps(self, sensitivity: float) -> float:
+        """Return the sensitivity in noise scales, rounded up."""
+        length = check_number("sensitivity", sensitivity, low=0.0, open_high=True)
+        return math.nextafter(length / self.scale, math.inf) if length else 0.0
+
 
 class Laplace(AdditiveMechanism):
-    """Laplace noise: density proportional to the exponential of minus the distance over ``scale``."""
+    """Laplace noise: density proportional to the exponential of minus the distance over ``scale``.
+
+    An array gets independent noise in each coordinate: :class:`NormExponential` with norm 1.
+    """
 
     noise = "laplace"
 
+    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+        return norm_exponential(answer, self.scale, 1.0, source)
+
+    def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> PureDP:
+        """Return ε = sensitivity/scale (Dwork et al. 2006), tight.
+
+        Parameters
+        ----------
+        sensitivity : float
+            Largest distance (ℓ1 for arrays) between the answers on adjacent data sets.
+        adjacency : {"add_remove", "replace"}
+            Which data sets that sensitivity compares.
+        """
+        return PureDP(self._steps(sensitivity), adjacency)
+
 
 class Gaussian(AdditiveMechanism):
-    """Gaussian noise with standard deviation ``scale``."""
+    """Gaussian noise with standard deviation ``scale``, independent in each coordinate."""
 
     noise = "gaussian"
+
+    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+        return gaussian(answer, self.scale, source)
+
+    def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> GaussianDP:
+        """Return μ = sensitivity/scale (Dong, Roth and Su 2019), tight.
+
+        ``.implies(ApproxDP, delta=δ)`` of the result is the exact (ε, δ) of Balle and Wang 2018.
+
+        Parameters
+        ----------
+        sensitivity : float
+            Largest Euclidean distance between the answers on adjacent data sets.
+        adjacency : {"add_remove", "replace"}
+            Which data sets that sensitivity compares.
+        """
+        return GaussianDP(self._steps(sensitivity), adjacency)
+
+
+class NormExponential(AdditiveMechanism):
+    """Noise with density proportional to exp(-‖x‖_p / scale); Laplace noise in one dimension.
+
+    Parameters
+    ----------
+    query : callable
+        From a tuple of records to a number or an array.
+    scale : float
+        Above 0.
+    norm : float
+        p in [1, ∞].
+    """
+
+    noise = "laplace"
+
+    def __init__(self, query: Callable[[Records], Any], scale: float, norm: float = 2.0) -> None:
+        super().__init__(query, scale)
+        self.norm = check_number("norm", norm, low=1.0)
+
+    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+        return norm_exponential(answer, self.scale, self.norm, source)
+
+    def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> PureDP:
+        """Return ε = sensitivity/scale, by the triangle inequality; the sensitivity is in the p-norm of the noise."""
+        return PureDP(self._steps(sensitivity), adjacency)

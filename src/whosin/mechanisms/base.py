@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_callable
+from whosin.mechanisms.sources import SecureSource, Source, check_source
 
 __all__ = ["MAX_CELLS", "CallableMechanism", "FiniteMechanism"]
 
@@ -30,6 +31,25 @@ class FiniteMechanism(ABC):
     @abstractmethod
     def law(self, records: Records) -> Law:
         """Return the probability of each output on these records."""
+
+    def sample(self, records: Sequence[Any], source: Source | None = None) -> Hashable:
+        """Return one output, drawn from the law on these records.
+
+        Parameters
+        ----------
+        records : sequence
+        source : Source, optional
+            The operating system's randomness by default; a seeded one protects nobody.
+
+        Notes
+        -----
+        The law is one of floats, so an output's probability is off by about 2^-52.
+        """
+        source = SecureSource() if source is None else check_source(source)
+        law = self.law(tuple(records))
+        outputs, cumulated = tuple(law), np.cumsum(_probabilities(law, tuple(records)))
+        drawn = np.searchsorted(cumulated, source.uniform(1)[0] * cumulated[-1], side="left")
+        return outputs[int(drawn)]
 
     def laws(
         self, universe: Sequence[Any], membership: NDArray[np.bool_]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import (
+    ImplicationError,
     InputError,
     check_callable,
     check_choice,
@@ -19,8 +20,9 @@ from whosin.errors import (
     check_records,
     check_whole,
 )
-from whosin.guarantees import ApproxDP, PureDP
+from whosin.guarantees import ApproxDP, MembershipPrivacy, PureDP
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records, check_cells
+from whosin.mechanisms.sources import SecureSource, Source, check_source
 
 __all__ = ["Exponential", "KMax", "RandomizedResponse", "Subsampled"]
 
@@ -134,6 +136,18 @@ class KMax(FiniteMechanism):
         first = min(top, len(self.values) - self.k)
         return {self.values[first + i]: 1.0 / self.k for i in range(self.k)}
 
+    def guarantee(self) -> MembershipPrivacy:
+        """Return γ = (2^k - 1)/(2^k - 2) where every subset is equally likely, tight for more than k values.
+
+        Li et al. 2013, proposition 5.3, corrected: it needs the empty data set at the lowest rank.
+        """
+        if self.empty == "null":
+            raise ImplicationError(
+                "KMax with empty='null' is not γ-membership private for any γ: the lowest value comes from its owner "
+                "alone. Use empty='lowest'"
+            )
+        return MembershipPrivacy(math.nextafter(1.0 + 1.0 / (2**self.k - 2), math.inf), "uniform")
+
 
 class Subsampled(FiniteMechanism):
     """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^|D|) a data set."""
@@ -152,3 +166,9 @@ class Subsampled(FiniteMechanism):
                 for output, probability in self.mechanism.law(sample).items():
                     mixed[output] = mixed.get(output, 0.0) + weight * probability
         return mixed
+
+    def sample(self, records: Sequence[Any], source: Source | None = None) -> Hashable:
+        """Return one output: draw the sample, then run the mechanism on it. Cost O(|D|) and one run."""
+        source = SecureSource() if source is None else check_source(source)
+        kept = source.uniform(len(records)) < self.rate
+        return self.mechanism.sample(tuple(itertools.compress(records, kept)), source)

@@ -8,6 +8,7 @@ columns groups of data sets are compared instead of single ones.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,14 +16,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.gaussian_noise import epsilon_for, noise_for
+from whosin.compute.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
 from whosin.compute.groups import group_epsilons
 from whosin.compute.pairwise import pairwise_epsilons
-from whosin.compute.spectral import SubsetSumLaws
+from whosin.compute.spectral import ENUMERATED, SubsetSumLaws
 from whosin.errors import InputError, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.population.pool import clipped, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
+from whosin.tables import numeric_records
 
 __all__ = ["gaussian", "laplace"]
 
@@ -32,6 +34,8 @@ Query = str | Callable[[Array], Any]
 METHODS = ("auto", "pairwise", "exact", "groups")
 EXACT_RECORDS = 400
 """Largest pool that "auto" solves exactly in one column; a larger one is asked for by name."""
+EXACT_SETS = 2**14
+"""Largest number of data sets that "auto" lists for Laplace noise."""
 GROUP_RECORDS = 300
 """Largest pool for which "auto" samples groups in several columns."""
 
@@ -101,8 +105,9 @@ def laplace(
     """Return what an ε-DP Laplace release of one number tells somebody who knows the pool about each record.
 
     As :func:`gaussian`, for one column. With δ = 0 a record's ε̃ is limited by its largest distance to another
-    record; the averages over the pool count from δ > 0 on. "auto" is pairwise here: the spectrum of Laplace noise falls
-    slowly, so that "exact" takes long.
+    record; the averages over the pool count from δ > 0 on. "exact" lists the data sets where they are few, and "auto"
+    takes it up to 2¹⁴ of them (8 out of 16 records); it takes the pairwise bound otherwise, because the spectrum of
+    Laplace noise falls slowly and "exact" takes minutes then.
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
@@ -110,10 +115,8 @@ def laplace(
     if pool.contributions.shape[1] != 1:
         raise InputError(f"records takes one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian")
     scale = pool.sensitivity / epsilon
-    label, here = PureDP(epsilon, "replace"), PureDP(min(epsilon, pool.widest / scale), "replace")
-    if delta == 0.0:
-        check_choice("method", method, METHODS)
-        method = "pairwise"
+    label = PureDP(epsilon, "replace")
+    here = PureDP(min(epsilon, laplace_epsilon_for(scale, 0.0, pool.widest)), "replace")
     return _result("laplace", pool, label, here, delta, scale, method, confidence_level, progress, rng)
 
 
@@ -130,7 +133,10 @@ class _Pool:
 
 def _pool(records: Any, clip: float, query: Query, train_fraction: float) -> _Pool:
     if callable(query):
-        rows = clipped(query(np.asarray(records, dtype=np.float64)), clip)
+        matrix = numeric_records(records)
+        rows = clipped(query(matrix), clip)
+        if len(rows) != len(matrix):
+            raise InputError(f"query takes a function with a row for each record, {len(matrix)} rows, got {len(rows)}")
         divide = True
     else:
         divide = check_choice("query", query, ("mean", "sum")) == "mean"
@@ -152,12 +158,11 @@ def _result(
     progress: Any,
     rng: Any,
 ) -> PopulationPrivacy:
-    chosen = _choose(method, pool.contributions, mechanism)
+    chosen = _choose(method, pool, mechanism, delta)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
     if chosen == "exact":
-        limits = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta)
-        lower, per_record = limits[:, 0], limits[:, 1]
+        lower, per_record = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta, progress).T
     elif chosen == "groups":
         per_record, _ = group_epsilons(
             f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, progress=progress
@@ -165,6 +170,7 @@ def _result(
     else:
         per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
+    lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
         mechanism=mechanism,
         pmp=PMP(float(per_record.max()), delta, k / len(f)),
@@ -182,13 +188,16 @@ def _result(
     )
 
 
-def _choose(method: str, contributions: Array, mechanism: str) -> str:
+def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
     check_choice("method", method, METHODS)
-    count, columns = contributions.shape
+    count, columns = pool.contributions.shape
     if method == "exact" and columns != 1:
         raise InputError(f"method='exact' takes one column, got {columns}; use 'groups' or 'pairwise'")
+    few = math.comb(count, pool.size) <= (EXACT_SETS if method == "auto" else ENUMERATED)
+    if mechanism == "laplace" and delta == 0.0:
+        return "exact" if few and method in ("auto", "exact") else "pairwise"
     if method != "auto":
         return method
-    if columns == 1 and count <= EXACT_RECORDS and mechanism == "gaussian":
+    if columns == 1 and (few if mechanism == "laplace" else count <= EXACT_RECORDS):
         return "exact"
     return "groups" if columns > 1 and count <= GROUP_RECORDS else "pairwise"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,26 +59,27 @@ def largest_epsilon(
     Notes
     -----
     ε̃ is not monotone in ε for the exponential mechanism, so the values are scanned and the last good one is refined
-    towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares its
-    confidence among all evaluations, so that the choice does not spoil it.
+    towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares the
+    missing confidence among all evaluations, so that the one that is chosen holds with ``confidence_level``.
     """
     target = check_number("target", target, low=0.0)
     play = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]
     low = check_number("smallest", smallest, low=0.0, open_low=True, open_high=True)
     high = check_number("largest", largest, low=low, open_high=True)
     count = check_whole("points", points, low=2)
-    level = 1.0 - (1.0 - check_number("confidence_level", confidence_level, low=0.0, high=1.0)) / (2 * count)
-    seeds = iter(np.random.default_rng(rng).spawn(2 * count))
-
+    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    most = count + min(count, REFINEMENTS)
+    seeds = iter(np.random.default_rng(rng).spawn(most))
     looks = 0
 
     def look(epsilon: float) -> PopulationPrivacy:
         nonlocal looks
-        seen = play(records, epsilon=float(epsilon), confidence_level=level, rng=next(seeds), **options)
+        shared = 1.0 - (1.0 - level) / most
+        seen = play(records, epsilon=float(epsilon), confidence_level=shared, rng=next(seeds), **options)
         looks += 1
         if progress is not None:
-            progress(looks / (count + min(count, REFINEMENTS)))
-        return seen
+            progress(looks / most)
+        return seen if seen.confidence_level is None else replace(seen, confidence_level=level)
 
     scanned = [(epsilon, look(epsilon)) for epsilon in np.geomspace(low, high, count)]
     good = [i for i, (_, seen) in enumerate(scanned) if seen.pmp.epsilon <= target]
@@ -88,7 +90,7 @@ def largest_epsilon(
         )
     best = scanned[good[-1]]
     if good[-1] + 1 < count:
-        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, min(count, REFINEMENTS))
+        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, most - count)
     if progress is not None:
         progress(1.0)
     return best[1]

@@ -19,11 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.compute.adjacent import adjacent_epsilon, range_bound
 from whosin.compute.closeness import closeness_slopes
 from whosin.compute.softmax_monte_carlo import certify
-from whosin.compute.subset_softmax import adjacent_epsilon, estimate_seconds, subset_count, subset_laws
+from whosin.compute.subset_softmax import estimate_seconds, subset_count, subset_laws
+from whosin.compute.threads import Progress
 from whosin.compute.two_outcomes import two_outcome_log_laws
-from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_probability
+from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, PureDP
 from whosin.population.pool import clipped, train_size
 from whosin.population.result import PopulationPrivacy
@@ -54,7 +56,7 @@ def exponential(
     draws: int | None = None,
     journal: str | None = None,
     n_jobs: int | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
     rng: Any = None,
 ) -> PopulationPrivacy:
     """Return what the ε-DP exponential mechanism tells somebody who knows the pool about each record.
@@ -75,7 +77,8 @@ def exponential(
         Euclidean distance (the geometric median of the paper), its square, or the losses themselves, one row a record
         and one column a candidate; then ``sensitivity`` is needed.
     sensitivity : float, optional
-        Largest change of a candidate's mean loss by replacing one record; computed for the named losses.
+        Largest change of a candidate's mean loss by replacing one record, computed for the named losses unless given.
+        One that the records at hand contradict is refused.
     train_fraction : float
         Share of the pool that is drawn.
     method : {"auto", "exact", "two_outcomes", "monte_carlo"}
@@ -83,7 +86,9 @@ def exponential(
         distinct candidates and hundreds of records; "monte_carlo" certifies an upper limit for any size with
         ``confidence_level``. "auto" takes the best that is quick.
     journal : path, optional
-        File that keeps the finished parts of a long exact run.
+        File that keeps the finished parts of a long exact run, which resumes from it if it was interrupted.
+    progress : callable, optional
+        Called with the finished share of the work, rising to 1.
 
     Returns
     -------
@@ -95,6 +100,8 @@ def exponential(
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
     delta = check_probability("delta", delta)
+    if progress is not None:
+        check_callable("progress", progress)
     pool = clipped(records, clip)
     k = train_size(len(pool), train_fraction)
     options = numeric_records(candidates, "candidates", at_least=1)
@@ -102,9 +109,9 @@ def exponential(
     scale = epsilon / (2.0 * change) if change > 0.0 else 0.0
     logits = scale * losses / k
     chosen = _choose(method, logits, k)
-    per_record, lower, notes = _solve(chosen, logits, k, delta, confidence_level, draws, journal, n_jobs, progress, rng)
+    per_record, lower = _solve(chosen, logits, k, delta, confidence_level, draws, journal, n_jobs, progress, rng)
     on_records = adjacent_epsilon(logits, k)
-    notes += (
+    notes = (
         ()
         if on_records[0] == on_records[1]
         else (f"ε(X) lies between {on_records[0]:.6g} and {on_records[1]:.6g}; the upper end is shown",)
@@ -139,7 +146,7 @@ def _losses(
             )
         if sensitivity is None:
             raise InputTypeError("sensitivity is needed with a matrix of losses: it cannot be read off one pool")
-        change = check_number("sensitivity", sensitivity, low=0.0, open_high=True)
+        change = _checked_sensitivity(sensitivity, matrix, k)
         return matrix, change, 2.0 * change * k
     if options.shape[1] != pool.shape[1]:
         raise InputError(f"candidates takes {pool.shape[1]} columns like the records, got {options.shape[1]}")
@@ -147,12 +154,23 @@ def _losses(
     distances = np.sqrt(np.maximum(0.0, _squared_distances(pool, options)))
     norms = np.linalg.norm(options, axis=1)
     largest = np.max((clip + norms) ** power - np.maximum(0.0, norms - clip) ** power)
-    change = (
-        float(largest) / k if sensitivity is None else check_number("sensitivity", sensitivity, low=0.0, open_high=True)
-    )
+    losses = distances**power
+    change = float(largest) / k if sensitivity is None else _checked_sensitivity(sensitivity, losses, k)
     diameter = float(np.sqrt(np.max(_squared_distances(options, options))))
     spread = 2.0 * diameter if power == 1.0 else 4.0 * clip * diameter
-    return distances**power, change, spread
+    return losses, change, spread
+
+
+def _checked_sensitivity(sensitivity: float, losses: Array, k: int) -> float:
+    """Return the sensitivity if no two records of the pool contradict it."""
+    change = check_number("sensitivity", sensitivity, low=0.0, open_high=True)
+    shown = float(np.ptp(losses, axis=0).max()) / k
+    if change < shown * (1.0 - 1e-12):
+        raise InputError(
+            f"sensitivity takes at least {shown:.6g}, by which replacing a record of this pool changes the mean loss "
+            f"of a candidate, got {sensitivity!r}"
+        )
+    return change
 
 
 def _squared_distances(a: Array, b: Array) -> Array:
@@ -187,10 +205,10 @@ def _solve(
     draws: int | None,
     journal: str | None,
     n_jobs: int | None,
-    progress: Any,
+    progress: Progress | None,
     rng: Any,
-) -> tuple[Array, Array | None, tuple[str, ...]]:
-    """Each record's ε̃, a lower limit on it where known, and notes."""
+) -> tuple[Array, Array | None]:
+    """Upper limits on each record's ε̃, and lower ones where known."""
     if method == "monte_carlo":
         certificate = certify(
             logits,
@@ -202,19 +220,17 @@ def _solve(
             n_jobs=n_jobs,
             progress=progress,
         )
-        return certificate.per_record, None, ()
+        return certificate.per_record, None
     if method == "exact":
         laws = subset_laws(logits, k, n_jobs=n_jobs, progress=progress, journal=journal)
-        exact = np.abs(laws.log_ratio).max(axis=1) if delta == 0.0 else _epsilons(laws.inside, laws.outside, delta)
-        return exact, exact, ()
-    log_laws, errors = two_outcome_log_laws(*_two_outcomes(logits), k)
-    inside, outside = log_laws[:, [0, 2]], log_laws[:, [1, 3]]
-    slack = np.max(errors[:, [0, 2]] + errors[:, [1, 3]], axis=1)
-    if delta == 0.0:
-        value = np.max(np.abs(inside - outside), axis=1)
+        lower, upper = _limits(laws.log_inside, laws.log_outside, np.full(len(logits), laws.error), delta)
     else:
-        value = _epsilons(np.exp(inside), np.exp(outside), delta)
-    return value + slack, np.maximum(0.0, value - slack), ()
+        log_laws, errors = two_outcome_log_laws(*_two_outcomes(logits), k)
+        lower, upper = _limits(log_laws[:, 0::2], log_laws[:, 1::2], errors.max(axis=1), delta)
+        if progress is not None:
+            progress(1.0)
+    ranges = range_bound(logits)[1] * (1.0 + 1e-12) + 1e-15 * np.ptp(logits, axis=1).max()
+    return np.minimum(upper, ranges), lower
 
 
 def _two_outcomes(logits: Array) -> tuple[Array, float]:
@@ -225,6 +241,32 @@ def _two_outcomes(logits: Array) -> tuple[Array, float]:
     return distinct[:, 0] - distinct[:, 1], math.log(counts[1] / counts[0])
 
 
-def _epsilons(inside: Array, outside: Array, delta: float) -> Array:
-    slopes = np.maximum(closeness_slopes(inside, outside, delta), closeness_slopes(outside, inside, delta))
+def _limits(log_inside: Array, log_outside: Array, errors: Array, delta: float) -> tuple[Array, Array]:
+    """Lower and upper limits on each record's ε̃ from logarithms of its two laws, each off by up to the record's error.
+
+    The divergence rises with one law and falls with the other, so both are moved by the error and by the rounding of
+    the sums: with δ > 0 a small error of a law may be a large one of ε̃. Where nothing is known, from 0 to infinity.
+    """
+    margin = (errors + 4e-14 + log_inside.shape[1] * 2.0**-51)[:, None]
+    known = np.isfinite(margin[:, 0])
+    lower, upper = np.zeros(len(errors)), np.full(len(errors), np.inf)
+    inside, outside, margin = log_inside[known], log_outside[known], margin[known]
+    if delta == 0.0:
+        value = np.abs(inside - outside).max(axis=1)
+        lower[known] = np.maximum(0.0, value - 2.0 * margin[:, 0])
+        upper[known] = value + 2.0 * margin[:, 0]
+    else:
+        lower[known] = _epsilons(inside, outside, -margin, delta) * (1.0 - 2.0**-50)
+        upper[known] = _epsilons(inside, outside, margin, delta) * (1.0 + 2.0**-50)
+    return lower, upper
+
+
+def _epsilons(log_inside: Array, log_outside: Array, margin: Array, delta: float) -> Array:
+    """The larger of both directions, with the first law raised and the second lowered by the margin."""
+    slopes = np.maximum(
+        *(
+            closeness_slopes(np.exp(first + margin), np.exp(second - margin), delta)
+            for first, second in ((log_inside, log_outside), (log_outside, log_inside))
+        )
+    )
     return np.asarray(np.log(np.maximum(slopes, 1.0)))

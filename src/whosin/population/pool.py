@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,21 @@ __all__ = ["clipped", "train_size", "widest_distance"]
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 2.0**-53
+
 
 def clipped(records: Any, clip: float) -> Array:
-    """Return the records with every row scaled down to an ℓ2 norm of at most ``clip``."""
+    """Return the records with every row scaled down to an ℓ2 norm of at most ``clip``, rounding included."""
     limit = check_number("clip", clip, low=0.0, open_low=True, open_high=True)
     matrix = numeric_records(records)
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.asarray(matrix * np.minimum(1.0, limit / np.maximum(norms, limit)))
+    if matrix.shape[1] == 1:
+        return np.clip(matrix, -limit, limit)
+    largest = np.abs(matrix).max(axis=1, keepdims=True)
+    directions = matrix / np.where(largest > 0.0, largest, 1.0)
+    norms = np.linalg.norm(directions, axis=1, keepdims=True)
+    down = 1.0 - (matrix.shape[1] + 8) * _ROUNDING
+    longer = largest > limit / norms.clip(1.0) * down
+    return np.where(longer, directions * (limit / norms.clip(1.0) * down), matrix)
 
 
 def train_size(records: int, train_fraction: float) -> int:
@@ -37,13 +46,15 @@ def train_size(records: int, train_fraction: float) -> int:
 def widest_distance(points: Array, block: int = 2048) -> float:
     """Return an upper limit, tight to rounding, on the largest Euclidean distance between rows. O(rows²·columns)."""
     if points.shape[1] == 1:
-        return float(points.max() - points.min())
-    centred = points - points.mean(axis=0)
+        apart = float(points.max() - points.min())
+        return math.nextafter(apart, math.inf) if apart > 0.0 else 0.0
+    unit = 2.0 ** math.frexp(float(np.abs(points).max()))[1]
+    centred = points / unit - points[0] / unit
     squares = (centred**2).sum(axis=1)
     largest = 0.0
     for start in range(0, len(centred), block):
         rows = slice(start, start + block)
         products = centred[rows] @ centred.T
         largest = max(largest, float(np.max(squares[rows, None] + squares - 2.0 * products)))
-    rounding = 8.0 * np.finfo(np.float64).eps * points.shape[1] * float(squares.max())
-    return float(np.sqrt(max(0.0, largest) + rounding)) if largest > 0.0 else 0.0
+    rounding = 16.0 * _ROUNDING * (points.shape[1] + 4) * float(squares.max())
+    return unit * math.sqrt(max(0.0, largest) + rounding) * (1.0 + 1e-15)

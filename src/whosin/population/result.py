@@ -106,12 +106,14 @@ class PopulationPrivacy:
         """Return everything for JSON; the per-record values as a list."""
         parts = {name: getattr(self, name).to_dict() for name in ("pmp", "dp", "dp_tight", "dp_on_records")}
         plain = ("mechanism", "sensitivity", "noise_scale", "method", "confidence_level", "records", "train_size")
+        lower = self.per_record_lower
         return {
             **{name: getattr(self, name) for name in plain},
             **parts,
             "ratio": _json(self.ratio),
             "ratio_on_records": _json(self.ratio_on_records),
             "per_record": [_json(value) for value in self.per_record.tolist()],
+            "per_record_lower": None if lower is None else [_json(value) for value in lower.tolist()],
             "most_exposed": self.most_exposed,
             "assumes": list(self.assumes),
             "explanation": self.explain(),

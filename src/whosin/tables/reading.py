@@ -1,21 +1,70 @@
-"""Reading files: CSV, NumPy, Parquet."""
+"""Reading files: CSV, TSV, Parquet, Arrow, NumPy."""
 
 from __future__ import annotations
 
-import csv
+import gzip
+import io
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, MissingExtraError
+from whosin.errors import InputError
+from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.numeric import numeric_records
+from whosin.tables.table import Table
+from whosin.tables.text import MISSING, series_from_text
 
-__all__ = ["read_numeric"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["read_numeric", "read_table"]
 
 Numbers = tuple[NDArray[np.float64], list[str]]
+
+_TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
+_ENDINGS = (*_TEXT, ".parquet", ".arrow", ".feather", ".npy", ".npz")
+
+
+def read_table(
+    path: str | Path,
+    *,
+    columns: Sequence[str] | None = None,
+    categories: Sequence[str] = (),
+    missing: Sequence[str] = MISSING,
+    header: bool | None = None,
+    separator: str | None = None,
+) -> Table:
+    """Return a file as a :class:`Table`.
+
+    Parameters
+    ----------
+    path : path
+        A file that ends in .csv or .tsv (both also .gz), .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one
+        array).
+    columns : sequence of str, optional
+        The columns to keep, in this order; all by default.
+    categories : sequence of str
+        Columns to take as categories although they look like numbers or dates. In text files they stay as written.
+    missing : sequence of str
+        Cells of text files that are missing, blanks around them aside.
+    header : bool, optional
+        Whether the first line of a text file has names. By default it has unless all its cells are numbers.
+    separator : str, optional
+        What separates the cells of a text file: a comma in .csv, a tab in .tsv.
+
+    Notes
+    -----
+    The whole file decides on the type of a column, so the same bytes always give the same table. O(cells) time; a text
+    file is held in memory with its cells.
+    """
+    series = _read(Path(path), missing=missing, raw=categories, header=header, separator=separator)
+    table = table_from_series(series, Path(path).name, categories)
+    return table if columns is None else table.select(columns)
 
 
 def read_numeric(path: str | Path, columns: Sequence[str] | None = None, *, at_least: int = 2) -> Numbers:
@@ -24,78 +73,87 @@ def read_numeric(path: str | Path, columns: Sequence[str] | None = None, *, at_l
     Parameters
     ----------
     path : path
-        A .csv (with or without a header), .npy, .npz (one array) or .parquet file.
+        Any file that :func:`read_table` takes.
     columns : sequence of str, optional
         The columns to take; all of them by default, and then every one must be numeric.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"no such file: {path}")
-    readers = {".csv": _read_csv, ".npy": _read_numpy, ".npz": _read_numpy, ".parquet": _read_parquet}
-    if path.suffix.lower() not in readers:
-        raise InputError(f"a file takes one of the endings {', '.join(readers)}, got {path.name!r}")
-    values, names = readers[path.suffix.lower()](path)
-    if columns is not None:
-        missing = [name for name in columns if name not in names]
-        if missing:
-            raise InputError(f"{path.name} has no column {missing[0]!r}; it has {', '.join(names)}")
-        order = [names.index(name) for name in columns]
-        values, names = [values[i] for i in order], list(columns)
-    matrix = np.column_stack([_numbers(column, name, path) for column, name in zip(values, names, strict=True)])
+    series = _read(path, missing=("",))
+    names = list(series) if columns is None else list(columns)
+    absent = [name for name in names if name not in series]
+    if absent:
+        raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(series)}")
+    matrix = np.column_stack([_numbers(series[name], name, path) for name in names])
     return numeric_records(matrix, path.name, at_least=at_least), names
 
 
-def _read_csv(path: Path) -> tuple[list[Any], list[str]]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
-    if not rows:
-        raise InputError(f"{path.name} is empty")
-    header = not all(_is_number(cell) for cell in rows[0])
-    names = [cell.strip() for cell in rows[0]] if header else [f"column {i}" for i in range(len(rows[0]))]
-    body = rows[1:] if header else rows
-    for number, row in enumerate(body, start=2 if header else 1):
-        if len(row) != len(names):
-            raise InputError(f"{path.name} line {number} takes {len(names)} cells, got {len(row)}")
-    return [list(column) for column in zip(*body, strict=True)] or [[] for _ in names], names
+def _read(
+    path: Path,
+    *,
+    missing: Sequence[str],
+    raw: Sequence[str] = (),
+    header: bool | None = None,
+    separator: str | None = None,
+) -> dict[str, pl.Series]:
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
+    ending = next((e for e in sorted(_ENDINGS, key=len, reverse=True) if path.name.lower().endswith(e)), None)
+    if ending is None:
+        raise InputError(f"a file takes one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
+    if ending in _TEXT:
+        data = _unpacked(path) if ending.endswith(".gz") else path.read_bytes()
+        separator = _TEXT[ending] if separator is None else separator
+        return series_from_text(data, path.name, separator=separator, header=header, missing=missing, raw=raw)
+    if ending in (".npy", ".npz"):
+        return series_of(_load_array(path), path.name)
+    return series_of(_load_frame(path, ending), path.name)
 
 
-def _read_numpy(path: Path) -> tuple[list[Any], list[str]]:
+def _unpacked(path: Path) -> bytes:
     try:
-        loaded = np.load(path, allow_pickle=False)
-    except ValueError:
-        raise InputError(f"{path.name} takes a plain NumPy array, got something else") from None
-    if not isinstance(loaded, np.ndarray):
-        if len(loaded.files) != 1:
-            raise InputError(f"{path.name} takes one array, got {len(loaded.files)}")
-        loaded = loaded[loaded.files[0]]
-    matrix = loaded[:, None] if loaded.ndim == 1 else loaded
-    if matrix.ndim != 2:
-        raise InputError(f"{path.name} takes a vector or a matrix, got {loaded.ndim} dimensions")
-    return list(matrix.T), [f"column {i}" for i in range(matrix.shape[1])]
+        return gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path.name} takes gzip, got something else or part of it: {error}") from None
 
 
-def _read_parquet(path: Path) -> tuple[list[Any], list[str]]:
+def _load_frame(path: Path, ending: str) -> pl.DataFrame:
+    import polars as pl
+
+    data = path.read_bytes()
+    readers = (pl.read_parquet,) if ending == ".parquet" else (pl.read_ipc, pl.read_ipc_stream)
+    reason: BaseException | None = None
+    for reader in readers:
+        try:
+            return reader(io.BytesIO(data))
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            reason = error
+    words = "Parquet" if ending == ".parquet" else "Arrow IPC"
+    raise InputError(f"{path.name} takes {words}, got something else or part of it: {reason}")
+
+
+def _load_array(path: Path) -> NDArray[np.generic]:
     try:
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise MissingExtraError("Parquet files take pyarrow: pip install 'whosin[parquet]'") from None
-    table = parquet.read_table(path)
-    return [column.to_numpy() for column in table.columns], list(table.column_names)
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[name] for name in loaded.files]
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+        message = f"{path.name} takes a plain NumPy array, got something else (objects are not loaded)"
+        raise InputError(message) from None
+    if len(arrays) != 1:
+        raise InputError(f"{path.name} takes one array, got {len(arrays)}")
+    return arrays[0]
 
 
-def _numbers(column: Any, name: str, path: Path) -> NDArray[np.float64]:
-    try:
-        return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        wrong = next((i, cell) for i, cell in enumerate(column) if not _is_number(cell))
-        raise InputError(
-            f"{path.name} takes numbers in column {name!r}, got {wrong[1]!r} in record {wrong[0]}; choose other columns"
-        ) from None
+def _numbers(series: pl.Series, name: str, path: Path) -> NDArray[np.float64]:
+    import polars as pl
 
-
-def _is_number(cell: Any) -> bool:
-    try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
+    place = f"{path.name} takes numbers in column {name!r}"
+    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+        numbers = series.cast(pl.Float64)
+    else:
+        numbers = series.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    wrong = np.flatnonzero(numbers.is_null().to_numpy())
+    if wrong.size:
+        cell = series[int(wrong[0])]
+        raise InputError(f"{place}, got {('' if cell is None else cell)!r} in record {wrong[0]}; choose other columns")
+    return numbers.to_numpy()

@@ -1,0 +1,209 @@
+"""Time and memory of matching targets with synthetic rows: python benchmarks/matching.py.
+
+Each task runs in a fresh process with one thread. Run it with a Python that has whosin[fast]. Writes
+benchmarks/results/matching.json. Compilation is not counted: a small call comes first.
+
+match_15         20,000 targets, 10,000 synthetic rows, 15 columns of which 6 numeric, 20 prefixes
+match_15_plain   the same columns and rows with 1,000 targets, in blocks with numpy only
+match_15_fast    those 1,000 targets compiled
+match_41         20,000 targets, 100,000 synthetic rows, 41 columns of which 20 numeric
+nearest_15       20,000 points, 20,000 references, 15 coordinates, the two nearest
+sklearn_15       the same by scikit-learn, brute force in double precision
+nearest_3072     2,000 points, 2,000 references, 3,072 coordinates
+sklearn_3072     the same by scikit-learn
+counts_15        references of nearest_15 within two radii
+kde_1d           density of 100,000 numbers
+scipy_kde_1d     the same by scipy.stats.gaussian_kde on the same 1,024 points
+kde_2d           density of 100,000 pairs
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import _common
+
+
+def tables(targets: int, rows: int, columns: int, numeric: int):
+    """Skewed categories of 2 to 40 values, and numeric columns of 5,000; rarity as weights."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    weights, numbers, cells = [], [], []
+    for column in range(columns):
+        size = 5000 if column < numeric else int(rng.integers(2, 41))
+        shares = rng.dirichlet(np.full(size, 0.5)) + 1e-6
+        shares /= shares.sum()
+        weights.append(-np.log(shares))
+        numbers.append(np.sort(rng.random(size)) if column < numeric else None)
+        cells.append(rng.choice(size, targets + rows, p=shares).astype(np.int32))
+    both = np.stack(cells, axis=1)
+    return both[:targets], both[targets:], weights, numbers
+
+
+def match(targets: int, rows: int, columns: int, numeric: int, method: str, prefixes: int = 0) -> Callable[[], dict]:
+    from whosin.compute.table_match import match_rows
+
+    first, second, weights, numbers = tables(targets, rows, columns, numeric)
+    match_rows(first[:2], second[:2], weights, numbers=numbers, method=method)
+    sizes = [rows * (place + 1) // prefixes for place in range(prefixes)] or None
+
+    def run() -> dict:
+        found = match_rows(first, second, weights, numbers=numbers, method=method, prefixes=sizes)
+        return {
+            "pairs": targets * rows,
+            "mean_matches": float(found.matches.mean()),
+            "mean_weight": float(found.weight.mean()),
+            "mean_distance": float(found.distance.mean()),
+        }
+
+    return run
+
+
+def clouds(count: int, dimension: int):
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    return rng.standard_normal((count, dimension)), rng.standard_normal((count, dimension))
+
+
+def neighbours(count: int, dimension: int, side: str) -> Callable[[], dict]:
+    from sklearn.neighbors import NearestNeighbors
+
+    from whosin.compute.neighbours import nearest
+
+    points, references = clouds(count, dimension)
+
+    def run() -> dict:
+        if side == "whosin":
+            distances, _ = nearest(points, references, k=2)
+        else:
+            distances, _ = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(references).kneighbors(points)
+        return {"pairs": count * count, "mean_distance": float(distances.mean())}
+
+    return run
+
+
+def counts() -> Callable[[], dict]:
+    from whosin.compute.neighbours import counts_within
+
+    points, references = clouds(20_000, 15)
+    return lambda: {
+        "pairs": len(points) * len(references),
+        "mean_counts": counts_within(points, references, [2.0, 3.0]).mean(axis=0).tolist(),
+    }
+
+
+def kde(dimension: int, side: str) -> Callable[[], dict]:
+    import numpy as np
+    from scipy.stats import gaussian_kde
+
+    from whosin.compute.kde import density
+
+    sample = np.random.default_rng(2).standard_normal((100_000, dimension))
+    grid = density(sample[:1000]).axes
+
+    def run() -> dict:
+        if side == "whosin":
+            return {"density_at_0": float(density(sample)(np.zeros((1, dimension)))[0])}
+        values = gaussian_kde(sample[:, 0])(grid[0])
+        return {"density_at_0": float(np.interp(0.0, grid[0], values))}
+
+    return run
+
+
+TASKS: dict[str, Callable[[], Callable[[], dict]]] = {
+    "match_15": lambda: match(20_000, 10_000, 15, 6, "compiled", prefixes=20),
+    "match_15_plain": lambda: match(1_000, 10_000, 15, 6, "plain"),
+    "match_15_fast": lambda: match(1_000, 10_000, 15, 6, "compiled"),
+    "match_41": lambda: match(20_000, 100_000, 41, 20, "compiled"),
+    "nearest_15": lambda: neighbours(20_000, 15, "whosin"),
+    "sklearn_15": lambda: neighbours(20_000, 15, "sklearn"),
+    "nearest_3072": lambda: neighbours(2_000, 3072, "whosin"),
+    "sklearn_3072": lambda: neighbours(2_000, 3072, "sklearn"),
+    "counts_15": counts,
+    "kde_1d": lambda: kde(1, "whosin"),
+    "scipy_kde_1d": lambda: kde(1, "scipy"),
+    "kde_2d": lambda: kde(2, "whosin"),
+}
+
+
+def peak_mebibytes() -> float | None:
+    """Largest memory of this process so far."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size / 2**20 if sys.platform == "darwin" else size / 2**10
+
+
+def measure(task: str) -> dict:
+    """Run one task in this process, after its preparation."""
+    run = TASKS[task]()
+    before = peak_mebibytes()
+    wall, cpu = time.perf_counter(), time.process_time()
+    values = run()
+    seconds = {"cpu_seconds": time.process_time() - cpu, "wall_seconds": time.perf_counter() - wall}
+    return {"task": task, **seconds, "peak_mebibytes": peak_mebibytes(), "before_mebibytes": before, "values": values}
+
+
+def main() -> int:
+    """Measure every task, or one of them in this process."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
+    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="print, write nothing")
+    parser.add_argument("--run", choices=tuple(TASKS), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(measure(options.run)))
+        return 0
+    if options.repeats < 1:
+        parser.error("--repeats must be at least 1")
+
+    runs: dict[str, list[dict]] = {task: [] for task in options.tasks}
+    for _ in range(options.repeats):
+        for task in options.tasks:
+            runs[task].append(_common.run_side(_common.whosin_python(), Path(__file__).name, "--run", task))
+
+    table, medians = [], {}
+    for task, records in runs.items():
+        medians[task] = _common.median([one["cpu_seconds"] for one in records])
+        pairs = records[0]["values"].get("pairs")
+        memory, before = records[0]["peak_mebibytes"], records[0]["before_mebibytes"]
+        table.append(
+            (
+                task,
+                f"{medians[task]:.3f}",
+                f"{medians[task] / pairs * 1e9:.2f}" if pairs else "",
+                f"{memory - before:.0f}" if memory else "",
+            )
+        )
+    _common.print_table(("task", "median CPU s", "ns a pair", "extra MiB"), table)
+    if tuple(options.tasks) == tuple(TASKS):
+        content = {
+            "benchmark": "matching",
+            "repeats": options.repeats,
+            "machine": _common.machine(),
+            "versions": {name: version(name) for name in ("whosin", "numpy", "scipy", "scikit-learn", "numba")},
+            "runs": runs,
+            "median_cpu_seconds": medians,
+            "ratios": {
+                "plain / compiled, 15 columns": medians["match_15_plain"] / medians["match_15_fast"],
+                "scikit-learn / whosin, 15 coordinates": medians["sklearn_15"] / medians["nearest_15"],
+                "scikit-learn / whosin, 3072 coordinates": medians["sklearn_3072"] / medians["nearest_3072"],
+                "scipy / whosin, kernel density": medians["scipy_kde_1d"] / medians["kde_1d"],
+            },
+        }
+        _common.write_results("matching", content)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

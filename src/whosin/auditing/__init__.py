@@ -1,0 +1,29 @@
+"""Auditing: what attackers can learn about who is in the data, measured with honest limits."""
+
+from whosin.auditing.band import Band
+from whosin.auditing.compare import Comparison
+from whosin.auditing.estimate import Estimate, TprAtFpr
+from whosin.auditing.experiment import Experiment
+from whosin.auditing.groups import GroupRow, GroupTable
+from whosin.auditing.individual import Individual
+from whosin.auditing.release_size import ReleaseSize
+from whosin.auditing.result import Audit
+from whosin.auditing.run import audit, run_audit
+from whosin.auditing.synthetic import SyntheticAudit, audit_synthetic
+
+__all__ = [
+    "Audit",
+    "Band",
+    "Comparison",
+    "Estimate",
+    "Experiment",
+    "GroupRow",
+    "GroupTable",
+    "Individual",
+    "ReleaseSize",
+    "SyntheticAudit",
+    "TprAtFpr",
+    "audit",
+    "audit_synthetic",
+    "run_audit",
+]

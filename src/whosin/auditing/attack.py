@@ -1,0 +1,278 @@
+"""Attacks, chosen on one part of the data and counted on the other.
+
+The best attacker on a query accuses where p·r > (1-p)·q (Xu et al. 2022, lemma 1): any set of answers, not only one
+side of a threshold. So three scores compete for each query (the answer, its negative, and the log ratio of its
+cells), and for several queries also a learned combination. What competes is judged on folds left out of the fit
+part; what is reported is counted on the held-out part, which chose nothing, so that a Clopper-Pearson limit needs
+no correction for the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.cells import Cells, log_ratios, quantile_cells, symbol_cells
+from whosin.auditing.counts import ScoreCounts, count_by_cell, count_scores
+from whosin.auditing.experiment import Experiment
+from whosin.auditing.learned import FEWEST, learn_score
+
+__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "View", "gather"]
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Value = Callable[[Array, Array], Array]
+"""What an attack is worth: (FPR, TPR) ↦ value, vectorised; -inf where the attack is not allowed."""
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A value that is linear in the two rates: constant + tpr·TPR + fpr·FPR."""
+
+    constant: float
+    tpr: float
+    fpr: float
+
+    def __call__(self, fpr: Any, tpr: Any) -> Any:
+        return self.constant + self.tpr * tpr + self.fpr * fpr
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """One number for each record (a query, or a learned score), and the cells through which it is seen."""
+
+    name: str
+    cells: Cells
+    ordered: bool
+    """Whether the numbers can be compared; the symbols of a discrete query cannot."""
+    extract: Callable[[Array], Array]
+    fit_members: Array
+    """The view of the fit part, by a rule that did not see these records."""
+    fit_non_members: Array
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A view of the held-out part."""
+
+    view: View
+    members: Array
+    non_members: Array
+
+    @cached_property
+    def cell_members(self) -> Counts:
+        """Members in each cell."""
+        return self.view.cells.count(self.view.cells.locate(self.members))
+
+    @cached_property
+    def cell_non_members(self) -> Counts:
+        """Non-members in each cell."""
+        return self.view.cells.count(self.view.cells.locate(self.non_members))
+
+    @cached_property
+    def counts(self) -> ScoreCounts:
+        """Counts at every threshold of the view itself."""
+        return count_scores(self.members, self.non_members)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A score: the view ("high"), its negative ("low"), or the log ratio of its cell ("cells")."""
+
+    view: View
+    rule: str
+    ratios: Array
+    judged: ScoreCounts
+    """Counts on the fit part of scores that did not see the record: they tell candidates apart."""
+    choices: ScoreCounts
+    """Counts on the fit part of the score itself: they offer thresholds."""
+
+    def score(self, values: Array) -> Array:
+        """Return the score of each value of the view; high scores are accused."""
+        if self.rule == "cells":
+            return np.asarray(self.ratios[self.view.cells.locate(values)])
+        return values if self.rule == "high" else -values
+
+    def held_out_counts(self, held: HeldOut) -> ScoreCounts:
+        """Count the held-out part at every threshold of the score."""
+        if self.rule == "cells":
+            return count_by_cell(self.ratios, held.cell_members, held.cell_non_members)
+        return held.counts if self.rule == "high" else count_scores(-held.members, -held.non_members)
+
+    def __str__(self) -> str:
+        rules = {"high": "high values", "low": "low values", "cells": "likely cells"}
+        return f"{rules[self.rule]} of {self.view.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Accuse every record whose score reaches the threshold; with its counts on the held-out part."""
+
+    candidate: Candidate
+    threshold: float
+    found: int
+    members: int
+    accused: int
+    non_members: int
+
+    @property
+    def tpr(self) -> float:
+        """Share of the held-out members found."""
+        return self.found / self.members
+
+    @property
+    def fpr(self) -> float:
+        """Share of the held-out non-members accused."""
+        return self.accused / self.non_members
+
+    def accuses(self, values: Array) -> NDArray[np.bool_]:
+        """Tell which values of the candidate's view are accused."""
+        return np.asarray(self.candidate.score(values) >= self.threshold)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Both parts of the data: candidates from the fit part, counts from the held-out part."""
+
+    experiment: Experiment
+    fit_members: NDArray[np.bool_]
+    """Which members chose the attacks; the others are held out."""
+    fit_non_members: NDArray[np.bool_]
+    views: tuple[View, ...]
+    candidates: tuple[Candidate, ...]
+    _held: dict[int, HeldOut] = field(default_factory=dict)
+
+    @property
+    def members(self) -> int:
+        """Number of held-out members."""
+        return int(np.sum(~self.fit_members))
+
+    @property
+    def non_members(self) -> int:
+        """Number of held-out non-members."""
+        return int(np.sum(~self.fit_non_members))
+
+    @property
+    def discrete(self) -> bool:
+        """Whether the cells are the symbols of the query, fixed without looking at the data."""
+        return self.experiment.kind == "discrete"
+
+    def held_out(self, view: View) -> HeldOut:
+        """Return the view of the held-out part (computed once)."""
+        key = self.views.index(view)
+        if key not in self._held:
+            inside, outside = self.experiment.columns
+            self._held[key] = HeldOut(
+                view, view.extract(inside[~self.fit_members]), view.extract(outside[~self.fit_non_members])
+            )
+        return self._held[key]
+
+    def everyone(self, view: View) -> tuple[Array, Array]:
+        """Return the view of all members and all non-members, in their order."""
+        held = self.held_out(view)
+        sides = []
+        for fitted, seen, unseen in (
+            (self.fit_members, view.fit_members, held.members),
+            (self.fit_non_members, view.fit_non_members, held.non_members),
+        ):
+            values = np.empty(len(fitted))
+            values[fitted], values[~fitted] = seen, unseen
+            sides.append(values)
+        return sides[0], sides[1]
+
+    def choose(self, value: Value, view: View | None = None) -> Attack:
+        """Return the attack of the highest value on the fit part, counted on the held-out part.
+
+        The candidate is chosen by folds left out, the first of equals; its threshold by all of the fit part.
+        """
+        rivals = [c for c in self.candidates if view is None or c.view is view]
+        best = max(rivals, key=lambda c: float(np.max(value(c.judged.fpr, c.judged.tpr))))
+        at = int(np.argmax(value(best.choices.fpr, best.choices.tpr)))
+        return self.attack(best, float(best.choices.thresholds[at]))
+
+    def attack(self, candidate: Candidate, threshold: float) -> Attack:
+        """Count one attack on the held-out part."""
+        held = self.held_out(candidate.view)
+        if candidate.rule == "cells":
+            accused = candidate.ratios >= threshold
+            found, wrong = held.cell_members[accused].sum(), held.cell_non_members[accused].sum()
+        else:
+            found, wrong = (np.sum(candidate.score(side) >= threshold) for side in (held.members, held.non_members))
+        return Attack(candidate, threshold, int(found), self.members, int(wrong), self.non_members)
+
+
+def gather(experiment: Experiment, rng: np.random.Generator) -> Evidence:
+    """Split the data once and let the fit part propose its scores.
+
+    The fit part is a third of each side for a single query and a half for several. One record always stays held out.
+    Cost O(N log N) a query, and the fits of :func:`~whosin.auditing.learned.learn_score` for several.
+    """
+    inside, outside = experiment.columns
+    share = 1 / 3 if inside.shape[1] == 1 else 1 / 2
+    chosen = [_fit_part(len(side), share, rng) for side in (inside, outside)]
+    fit = inside[chosen[0]], outside[chosen[1]]
+    views = _views(experiment, fit, rng)
+    candidates = tuple(candidate for view in views for candidate in _candidates(view, rng))
+    return Evidence(experiment, chosen[0], chosen[1], views, candidates)
+
+
+def _fit_part(size: int, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    chosen = np.zeros(size, dtype=bool)
+    chosen[rng.permutation(size)[: min(round(share * size), size - 1)]] = True
+    return chosen
+
+
+def _views(experiment: Experiment, fit: tuple[Array, Array], rng: np.random.Generator) -> tuple[View, ...]:
+    if experiment.kind == "discrete":
+        count = int(max(side.max() for side in experiment.columns)) + 1
+        name = " and ".join(experiment.names or ())
+        return (View(name, symbol_cells(count), False, _Column(0), fit[0][:, 0], fit[1][:, 0]),)
+    views = []
+    for i, name in enumerate(experiment.names or ()):
+        inside, outside = fit[0][:, i], fit[1][:, i]
+        cells = quantile_cells(np.concatenate([inside, outside]))
+        views.append(View(name, cells, True, _Column(i), inside, outside))
+    if len(views) > 1 and min(len(side) for side in fit) >= FEWEST:
+        score, seen = learn_score(*fit, rng)
+        split = len(fit[0])
+        views.append(View("all queries together", quantile_cells(seen), True, score, seen[:split], seen[split:]))
+    return tuple(views)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One query of several."""
+
+    place: int
+
+    def __call__(self, table: Array) -> Array:
+        return table[:, self.place]
+
+
+def _candidates(view: View, rng: np.random.Generator) -> Sequence[Candidate]:
+    none = np.zeros(0)
+    candidates = []
+    if view.ordered:
+        high = count_scores(view.fit_members, view.fit_non_members)
+        low = count_scores(-view.fit_members, -view.fit_non_members)
+        candidates = [Candidate(view, "high", none, high, high), Candidate(view, "low", none, low, low)]
+    located = view.cells.locate(view.fit_members), view.cells.locate(view.fit_non_members)
+    counts = [_by_fold(side, len(view.cells), rng) for side in located]
+    ratios = log_ratios(counts[0].sum(axis=0), counts[1].sum(axis=0))
+    left_out = log_ratios(*(side.sum(axis=0) - side for side in counts))
+    judged = count_by_cell(left_out.ravel(), counts[0].ravel(), counts[1].ravel())
+    choices = count_by_cell(ratios, counts[0].sum(axis=0), counts[1].sum(axis=0))
+    return [*candidates, Candidate(view, "cells", ratios, judged, choices)]
+
+
+def _by_fold(located: Counts, cells: int, rng: np.random.Generator) -> Counts:
+    """Count each cell in each of five random folds."""
+    folds = rng.integers(FOLDS, size=len(located))
+    return np.bincount(folds * cells + located, minlength=FOLDS * cells).reshape(FOLDS, cells)

@@ -1,0 +1,185 @@
+"""Promised against measured.
+
+What a measurement can say about a promise depends on where the scores come from. A guarantee of the training
+(differential privacy above all) speaks of a random draw of the records and of the training. The records of one
+trained model, however many, are one draw: an attack that does better on them than promised may mean that members
+and non-members differ for other reasons (Xu et al., theorem 1(4) is false for a fixed training set). So "violated"
+is said only for scores that each come from a training of its own, of records that were included at random. One run
+can refute a promise too, by the theorem of Steinke, Nasr and Jagielski (2023), whose test is not this one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.attack import Attack, Evidence
+from whosin.auditing.counts import ScoreCounts
+from whosin.auditing.estimate import Estimate
+from whosin.auditing.limits import rectangle
+from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
+from whosin.errors import InputTypeError, check_choice, check_whole
+from whosin.guarantees import Guarantee
+
+__all__ = ["ASSIGNMENTS", "Comparison", "compare"]
+
+Array = NDArray[np.float64]
+
+ASSIGNMENTS = ("unknown", "random", "independent trainings")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a measurement says about a promise."""
+
+    verdict: str
+    """"violated", "exceeds the promise on this model", "consistent" or "inconclusive"."""
+    text: str
+    epsilon_lower: float
+    """Every ε for which the measured game is (ε, δ)-private is at least this, at the confidence level."""
+    delta: float
+    """The δ of the promise that goes with ``epsilon_lower``."""
+    confidence_level: float
+    promised_advantage: float
+    advantage: Estimate
+    fpr_upper: float
+    """The attack that was held against the promise: it accuses at most this share …"""
+    tpr_lower: float
+    """… and finds at least this share, where …"""
+    promised_tpr: float
+    """… the promise allows this."""
+    guarantee: Guarantee
+    assignment: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        plain = ("verdict", "text", "delta", "confidence_level", "promised_advantage", "fpr_upper", "tpr_lower")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "promised_tpr": self.promised_tpr,
+            "epsilon_lower": self.epsilon_lower if math.isfinite(self.epsilon_lower) else str(self.epsilon_lower),
+            "advantage": self.advantage.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "assignment": self.assignment,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p><b>{escape(self.verdict)}</b></p><p>{escape(self.text)}</p>"
+
+
+def compare(
+    evidence: Evidence, guarantee: Guarantee, advantage: Estimate, delta: float, assignment: str, trainings: int
+) -> Comparison:
+    """Hold the measured attacks against a promise; see :meth:`whosin.auditing.Audit.compare`."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+    assignment = check_choice("assignment", assignment, ASSIGNMENTS)
+    trainings = check_whole("trainings", trainings, low=1)
+    slack = float(getattr(guarantee, "delta", 0.0))
+    epsilon_lower = _epsilon_lower(evidence, slack, delta)
+    attack = _strongest(evidence, guarantee, delta)
+    limits = rectangle(attack, delta / 2)
+    allowed = float(guarantee.roc().tpr(limits.fpr_upper))
+    promised = guarantee.advantage()
+    records = len(evidence.fit_members) + len(evidence.fit_non_members)
+    own_training = assignment == "independent trainings" or (assignment == "random" and trainings >= records)
+    if limits.tpr_lower > allowed:
+        verdict = "violated" if own_training else "exceeds the promise on this model"
+    else:
+        verdict = "consistent" if advantage.upper <= promised else "inconclusive"
+    text = _text(verdict, attack, limits.fpr_upper, limits.tpr_lower, allowed, promised, advantage, guarantee)
+    return Comparison(
+        verdict,
+        text,
+        epsilon_lower,
+        slack,
+        1.0 - delta,
+        promised,
+        advantage,
+        limits.fpr_upper,
+        limits.tpr_lower,
+        allowed,
+        guarantee,
+        assignment,
+    )
+
+
+def _strongest(evidence: Evidence, guarantee: Guarantee, delta: float) -> Attack:
+    """Return the attack that exceeds the promise by most on the fit part, with limits as wide as they will be."""
+    curve = guarantee.roc()
+
+    def excess(limits: tuple[Array, Array]) -> Array:
+        return np.asarray(limits[1] - curve.tpr(limits[0]))
+
+    return _by_limits(evidence, excess, delta)
+
+
+def _epsilon_lower(evidence: Evidence, slack: float, delta: float) -> float:
+    """Return a lower limit of max(ln((TPR - δ)/FPR), ln((TNR - δ)/FNR)) of an attack that the fit part chose."""
+
+    def epsilon(limits: tuple[Array, Array]) -> Array:
+        fpr, tpr = limits
+        with np.errstate(divide="ignore", invalid="ignore"):
+            sides = [
+                np.where(top > slack, np.log(np.maximum(top - slack, 0.0) / bottom), -np.inf)
+                for top, bottom in ((tpr, fpr), (1.0 - fpr, 1.0 - tpr))
+            ]
+        return np.maximum(sides[0], sides[1])
+
+    limits = rectangle(_by_limits(evidence, epsilon, delta), delta / 2)
+    return max(0.0, float(epsilon((np.array(limits.fpr_upper), np.array(limits.tpr_lower)))))
+
+
+def _by_limits(evidence: Evidence, value: Any, delta: float) -> Attack:
+    """Choose an attack by the Clopper-Pearson limits on the fit part: FPR from above, TPR from below."""
+
+    def best(counts: ScoreCounts) -> tuple[float, float]:
+        few = counts.thinned(301)
+        fpr = clopper_pearson_upper(few.accused, few.non_members, delta / 2)
+        values = value((fpr, clopper_pearson_lower(few.found, few.members, delta / 2)))
+        at = int(np.argmax(values))
+        return float(values[at]), float(few.thresholds[at])
+
+    candidate = max(evidence.candidates, key=lambda c: best(c.judged)[0])
+    return evidence.attack(candidate, best(candidate.choices)[1])
+
+
+def _text(
+    verdict: str,
+    attack: Attack,
+    fpr: float,
+    tpr: float,
+    allowed: float,
+    promised: float,
+    advantage: Estimate,
+    guarantee: Guarantee,
+) -> str:
+    point = (
+        f"an attack on {attack.candidate} finds at least {100 * tpr:.3g}% of the members while accusing at most "
+        f"{100 * fpr:.3g}% of the outsiders; {guarantee} allows {100 * allowed:.3g}% there"
+    )
+    if verdict == "violated":
+        return f"{point}. Each score comes from a training of its own, so the promise does not hold as stated."
+    if verdict == "exceeds the promise on this model":
+        return (
+            f"{point}. This is no refutation: the records of one model are one draw, and members may differ from "
+            "non-members for reasons other than the training. Random inclusion and independent trainings would decide."
+        )
+    if verdict == "consistent":
+        return (
+            f"the measured advantage is at most {advantage.upper:.3g}, within the {promised:.3g} of {guarantee}. "
+            "Other queries, and attackers beyond those measured, are not covered."
+        )
+    return (
+        f"the measured advantage lies between {advantage.lower:.3g} and {advantage.upper:.3g}; {guarantee} promises at "
+        f"most {promised:.3g}. More records, or a stronger query, would tell more."
+    )

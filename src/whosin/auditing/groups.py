@@ -1,0 +1,262 @@
+"""Who is more exposed: the same attack, counted inside groups of records.
+
+A group's advantage is TPR - FPR of the audit's attack among its own members and non-members, and may be negative.
+The attack was chosen on the fit part; the counts are held out. All limits of one table hold together (Bonferroni
+over its groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.attack import Attack, Evidence
+from whosin.auditing.estimate import Estimate
+from whosin.compute.proportions import difference_lower, difference_upper
+from whosin.errors import InputError, InputTypeError, check_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["GroupRow", "GroupTable", "check_groups", "group_table"]
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Labels = Mapping[str, tuple[NDArray[np.str_], NDArray[np.str_]]]
+
+MOST_VALUES = 1000
+
+Four = tuple[int, int, int, int]
+"""Members found, members, non-members accused, non-members."""
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One group."""
+
+    name: str
+    members: int
+    non_members: int
+    risk: float
+    """Mean individual risk (posterior of membership) of the group's members; NaN without members."""
+    advantage: Estimate
+    """TPR - FPR of the audit's attack in the group."""
+    difference: Estimate
+    """The group's advantage less that of everybody else."""
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the group is more exposed than the rest, beyond chance."""
+        return self.difference.lower > 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row for JSON."""
+        return {
+            "name": self.name,
+            "members": self.members,
+            "non_members": self.non_members,
+            "risk": self.risk if np.isfinite(self.risk) else None,
+            "advantage": self.advantage.to_dict(),
+            "difference": self.difference.to_dict(),
+            "stands_out": self.stands_out,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """Groups with limits that hold together; iterable, by number or by name, and able to :meth:`scan` for more."""
+
+    rows: tuple[GroupRow, ...]
+    confidence_level: float
+    _evidence: Evidence = field(repr=False)
+    _attack: Attack = field(repr=False)
+    _risk: tuple[Array, Array] = field(repr=False)
+
+    def __iter__(self) -> Iterator[GroupRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, which: int | str) -> GroupRow:
+        if isinstance(which, str):
+            for row in self.rows:
+                if row.name == which:
+                    return row
+            raise KeyError(which)
+        return self.rows[which]
+
+    def scan(
+        self, columns: Mapping[str, Any], *, most_columns: int = 2, min_size: int = 50, top: int = 5
+    ) -> GroupTable:
+        """Look for exposed groups among the values of categorical columns, alone and two together.
+
+        Parameters
+        ----------
+        columns : mapping of str to (member values, non-member values)
+            Categorical columns, in the order of the records.
+        most_columns : {1, 2}
+            Columns combined at most.
+        min_size : int
+            Fewest members and fewest non-members of a group.
+        top : int
+            Groups kept.
+
+        Returns
+        -------
+        GroupTable
+            The ``top`` groups whose advantage on the *fit* part exceeds the rest's by most standard errors, with
+            limits from the held-out part, corrected for ``top`` groups. What was searched for was not searched in
+            the data reported.
+        """
+        labels = check_groups(columns, self._evidence)
+        most_columns = check_whole("most_columns", most_columns, low=1, high=2)
+        min_size, top = check_whole("min_size", min_size, low=1), check_whole("top", top, low=1)
+        names = list(labels)
+        sets = [(name,) for name in names] + (list(combinations(names, 2)) if most_columns == 2 else [])
+        found: list[tuple[float, str, Flags, Flags]] = []
+        for chosen in sets:
+            joined = tuple(_joined([labels[name][side] for name in chosen], chosen) for side in (0, 1))
+            found += _most_exposed(self._evidence, self._attack, joined[0], joined[1], min_size, top)
+        found.sort(key=lambda entry: -entry[0])
+        groups = {name: (inside, outside) for _, name, inside, outside in found[:top]}
+        return _table(groups, self._evidence, self._attack, self._risk, 1.0 - self.confidence_level)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows for JSON."""
+        return [row.to_dict() for row in self.rows]
+
+    def __str__(self) -> str:
+        return "\n".join(f"{row.name}: {row.advantage}" for row in self.rows) or "no groups"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the groups' advantages with their limits; return the axes."""
+        from whosin.plots.audit import GroupsDisplay
+
+        sides = [
+            np.array([getattr(row.advantage, side) for row in self.rows]) for side in ("estimate", "lower", "upper")
+        ]
+        axes: Axes = GroupsDisplay([row.name for row in self.rows], *sides).plot(ax=ax).ax_
+        return axes
+
+
+def check_groups(groups: Any, evidence: Evidence) -> Labels:
+    """Return labels by column name from a pair of arrays or a mapping of names to pairs, checked for length."""
+    if groups is None:
+        return {}
+    named = groups if isinstance(groups, Mapping) else {"": groups}
+    sizes = len(evidence.fit_members), len(evidence.fit_non_members)
+    labels = {}
+    for name, pair in named.items():
+        try:
+            inside, outside = pair
+        except (TypeError, ValueError):
+            raise InputTypeError(
+                f"groups takes a pair (of members, of non-members) or a mapping of names to pairs, got {pair!r}"
+            ) from None
+        sides = tuple(np.asarray([str(value) for value in np.asarray(side).ravel()]) for side in (inside, outside))
+        if (len(sides[0]), len(sides[1])) != sizes:
+            raise InputError(
+                f"groups takes one label a record, {sizes[0]} and {sizes[1]}, got {len(sides[0])} and {len(sides[1])}"
+            )
+        values = len(np.unique(np.concatenate(sides)))
+        if values > MOST_VALUES:
+            raise InputError(f"groups takes at most {MOST_VALUES} different labels, got {values}")
+        labels[str(name)] = (sides[0], sides[1])
+    return labels
+
+
+def group_table(
+    labels: Labels, evidence: Evidence, attack: Attack, risk: tuple[Array, Array], delta: float
+) -> GroupTable:
+    """Return a row for every label of every column; O(N) a row."""
+    groups = {}
+    for name, (inside, outside) in labels.items():
+        for value in np.unique(np.concatenate([inside, outside])):
+            groups[f"{name}={value}" if name else str(value)] = (inside == value, outside == value)
+    return _table(groups, evidence, attack, risk, delta)
+
+
+def _table(
+    groups: Mapping[str, tuple[Flags, Flags]],
+    evidence: Evidence,
+    attack: Attack,
+    risk: tuple[Array, Array],
+    delta: float,
+) -> GroupTable:
+    held = evidence.held_out(attack.candidate.view)
+    accused = attack.accuses(held.members), attack.accuses(held.non_members)
+    rows = []
+    for name, (inside, outside) in groups.items():
+        here = inside[~evidence.fit_members], outside[~evidence.fit_non_members]
+        counts, rest = _counts(accused, here), _counts(accused, (~here[0], ~here[1]))
+        advantage, difference = _limits(counts, rest, delta / len(groups), 1.0 - delta)
+        mean = float(np.mean(risk[0][inside])) if inside.any() else float("nan")
+        rows.append(GroupRow(name, int(inside.sum()), int(outside.sum()), mean, advantage, difference))
+    return GroupTable(tuple(rows), 1.0 - delta, evidence, attack, risk)
+
+
+def _counts(accused: tuple[Flags, Flags], group: tuple[Flags, Flags]) -> Four:
+    found, wrong = (int(np.sum(flag & who)) for flag, who in zip(accused, group, strict=True))
+    return found, int(group[0].sum()), wrong, int(group[1].sum())
+
+
+def _limits(counts: Four, rest: Four, delta: float, level: float) -> tuple[Estimate, Estimate]:
+    """Advantage of a group and its difference from the rest; half of δ for each of the two statements."""
+    low, high = (float(limit(*counts, delta / 4)) for limit in (difference_lower, difference_upper))
+    value, other = _advantage(counts), _advantage(rest)
+    ends = [
+        [float(limit(*side, delta / 8)) for limit in (difference_lower, difference_upper)] for side in (counts, rest)
+    ]
+    gap = (ends[0][0] - ends[1][1], ends[0][1] - ends[1][0])
+    return (
+        Estimate(value, low, high, level),
+        Estimate(value - other, max(gap[0], -2.0), min(gap[1], 2.0), level),
+    )
+
+
+def _advantage(counts: Four) -> float:
+    found, members, accused, non_members = counts
+    return found / members - accused / non_members if members and non_members else float("nan")
+
+
+def _joined(columns: list[NDArray[np.str_]], names: tuple[str, ...]) -> NDArray[np.str_]:
+    parts = [np.char.add(f"{name}=", column) for name, column in zip(names, columns, strict=True)]
+    joined = parts[0]
+    for part in parts[1:]:
+        joined = np.char.add(np.char.add(joined, ", "), part)
+    return joined
+
+
+def _most_exposed(
+    evidence: Evidence, attack: Attack, inside: NDArray[np.str_], outside: NDArray[np.str_], min_size: int, top: int
+) -> list[tuple[float, str, Flags, Flags]]:
+    """Return the groups of one set of columns whose advantage on the fit part exceeds the rest's most."""
+    view = attack.candidate.view
+    values, codes = np.unique(np.concatenate([inside, outside]), return_inverse=True)
+    codes = codes.reshape(-1)
+    sides = codes[: len(inside)], codes[len(inside) :]
+    rates, spread = [], np.zeros(len(values))
+    large = np.ones(len(values), dtype=bool)
+    for code, fit, seen in zip(
+        sides,
+        (evidence.fit_members, evidence.fit_non_members),
+        (view.fit_members, view.fit_non_members),
+        strict=True,
+    ):
+        large &= np.bincount(code, minlength=len(values)) >= min_size
+        size = np.bincount(code[fit], minlength=len(values))
+        hits = np.bincount(code[fit], weights=attack.accuses(seen), minlength=len(values))
+        total, rest = len(seen), np.maximum(len(seen) - size, 1)
+        here, there = hits / np.maximum(size, 1), (hits.sum() - hits) / rest
+        large &= (size > 0) & (size < total)
+        rates.append(here - there)
+        spread = spread + 0.25 / np.maximum(size, 1) + 0.25 / rest
+    excess = np.where(large, (rates[0] - rates[1]) / np.sqrt(spread), -np.inf) if len(values) else np.zeros(0)
+    best = [i for i in np.argsort(-excess, kind="stable")[:top] if np.isfinite(excess[i])]
+    return [(float(excess[i]), str(values[i]), sides[0] == i, sides[1] == i) for i in best]

@@ -1,0 +1,230 @@
+"""Individual risk: how much the answer about one record gives away.
+
+Xu et al. (2022), theorems 2 to 4, corrected. All records of a cell share the posterior of membership
+
+    ρ = p·r/(p·r + (1-p)·q),    f_p = 2ρ - 1,    AdvI = |f_p|,
+
+with r and q the cell's probabilities. Clopper-Pearson limits on r and q at δ/4 each give limits on ρ at δ (union
+bound; the printed δ/2 has no proof). They hold for one cell that was named beforehand; for the riskiest record, or
+for all at once, take the simultaneous ones, at δ/k for each of k cells. A general metric is V-shaped in ρ, so its
+limits are its extremes over the whole interval of ρ, with the kink at the attacker's threshold, and not only its
+values at the two ends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.attack import Candidate, Evidence
+from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
+from whosin.errors import InputError, InputTypeError, check_choice, check_whole
+from whosin.risks import RatioMetric
+from whosin.roc import Roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["Individual", "individual_risks"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _CellRisks:
+    risk: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Individual:
+    """One row for each record: members first, then non-members, in the order in which they were given.
+
+    Columns are arrays: ``index`` (row on its side), ``member``, ``score`` (of the attack; a record of the fit part
+    by a rule that did not see it), ``cell``, ``risk`` (posterior of membership), ``lower``, ``upper``,
+    ``simultaneous_lower`` and ``simultaneous_upper``.
+    """
+
+    index: NDArray[np.int64]
+    member: NDArray[np.bool_]
+    score: Array
+    cell: NDArray[np.int64]
+    prior: float
+    confidence_level: float
+    roc: Roc
+    _alone: _CellRisks
+    _together: _CellRisks
+
+    @property
+    def risk(self) -> Array:
+        """Estimated posterior of membership of each record; the prior where its cell is empty."""
+        return self._alone.risk[self.cell]
+
+    @property
+    def lower(self) -> Array:
+        """Lower limit of the risk, for a record that was named beforehand."""
+        return self._alone.lower[self.cell]
+
+    @property
+    def upper(self) -> Array:
+        """Upper limit of the risk, for a record that was named beforehand."""
+        return self._alone.upper[self.cell]
+
+    @property
+    def simultaneous_lower(self) -> Array:
+        """Lower limits that hold for all records at once."""
+        return self._together.lower[self.cell]
+
+    @property
+    def simultaneous_upper(self) -> Array:
+        """Upper limits that hold for all records at once."""
+        return self._together.upper[self.cell]
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def signed_advantage(self, *, simultaneous: bool = False) -> tuple[Array, Array, Array]:
+        """Return f_p = 2·risk - 1 of each record with its limits (Xu et al., equation 14)."""
+        cells = self._together if simultaneous else self._alone
+        return tuple(2.0 * side[self.cell] - 1.0 for side in (cells.risk, cells.lower, cells.upper))  # type: ignore[return-value]
+
+    def advantage(self, *, simultaneous: bool = False) -> tuple[Array, Array, Array]:
+        """Return AdvI = |f_p| of each record with its limits (definition 3); the lower is 0 where f_p may be 0."""
+        f, low, high = self.signed_advantage(simultaneous=simultaneous)
+        straddles = (low <= 0.0) & (high >= 0.0)
+        ends = np.abs(low), np.abs(high)
+        return np.abs(f), np.where(straddles, 0.0, np.minimum(*ends)), np.maximum(*ends)
+
+    def value(
+        self, metric: RatioMetric, *, threshold: float | None = None, simultaneous: bool = False
+    ) -> tuple[Array, Array, Array]:
+        """Return a generalised metric of each record given its answer, with limits (definition 6, theorem 4).
+
+        Parameters
+        ----------
+        metric : RatioMetric
+            Its denominator must not vanish for either guess.
+        threshold : float, optional
+            Posterior above which the attacker says "member": by default that of lemma 2 or, from the measured
+            curve, 3.
+        simultaneous : bool
+            Limits for all records at once.
+        """
+        if not isinstance(metric, RatioMetric):
+            raise InputTypeError(f"metric takes a RatioMetric, got {metric!r}")
+        t = metric.threshold(self.roc.hull(), self.prior) if threshold is None else threshold
+        if t is None:
+            raise InputError(f"metric={metric.name!r} has no threshold rule: give threshold=…")
+        cells = self._together if simultaneous else self._alone
+        low, high = cells.lower, cells.upper
+        middle = np.clip(t, low, high)
+        at_kink = np.stack([_given(metric, middle, guess) for guess in (False, True)])
+        inside = (low <= t) & (t <= high)
+        ends = np.stack([_given(metric, rho, rho > t) for rho in (low, high)])
+        everything = np.concatenate([ends, np.where(inside, at_kink, ends)])
+        sides = _given(metric, cells.risk, cells.risk > t), everything.min(axis=0), everything.max(axis=0)
+        return sides[0][self.cell], sides[1][self.cell], sides[2][self.cell]
+
+    def highest(self, n: int = 10, side: str = "both") -> list[dict[str, Any]]:
+        """Return the ``n`` records of the highest scores as dictionaries; of ties the first rows.
+
+        ``side`` is "member", "non-member" or "both". These records were picked for being extreme, so read their
+        simultaneous limits.
+        """
+        n = check_whole("n", n, low=0)
+        side = check_choice("side", side, ("both", "member", "non-member"))
+        rows = np.arange(len(self)) if side == "both" else np.flatnonzero(self.member == (side == "member"))
+        top = rows[np.argsort(-self.score[rows], kind="stable")[:n]]
+        return [self._row(int(i)) for i in top]
+
+    def _row(self, i: int) -> dict[str, Any]:
+        cell = self.cell[i]
+        return {
+            "index": int(self.index[i]),
+            "side": "member" if self.member[i] else "non-member",
+            "score": float(self.score[i]),
+            "risk": float(self._alone.risk[cell]),
+            "lower": float(self._alone.lower[cell]),
+            "upper": float(self._alone.upper[cell]),
+            "simultaneous_lower": float(self._together.lower[cell]),
+            "simultaneous_upper": float(self._together.upper[cell]),
+        }
+
+    def to_dict(self, n: int = 10) -> dict[str, Any]:
+        """Return the ``n`` members of the highest scores for JSON."""
+        return {
+            "highest": self.highest(n, "member"),
+            "cells": len(self._alone.risk),
+            "confidence_level": self.confidence_level,
+        }
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the members' risks in rising order with their simultaneous limits; return the axes."""
+        from whosin.plots.audit import IndividualDisplay
+
+        rows = np.flatnonzero(self.member)
+        rows = rows[np.argsort(self.risk[rows], kind="stable")]
+        rows = rows[np.unique(np.linspace(0, len(rows) - 1, 2000).astype(np.int64))]
+        display = IndividualDisplay(
+            self.risk[rows], self.simultaneous_lower[rows], self.simultaneous_upper[rows], self.prior
+        )
+        axes: Axes = display.plot(ax=ax).ax_
+        return axes
+
+
+def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: float) -> Individual:
+    """Return the risk of every record in the cells of the candidate's view; O(N log k) for k cells.
+
+    The cells of a continuous query were fixed on the fit part, so only held-out records are counted in them; the
+    symbols of a discrete query were not, so all are.
+    """
+    view = candidate.view
+    everyone = evidence.everyone(view)
+    located = [view.cells.locate(side) for side in everyone]
+    held = evidence.held_out(view)
+    counts = [held.cell_members, held.cell_non_members]
+    if evidence.discrete:
+        counts = [view.cells.count(side) for side in located]
+    prior = evidence.experiment.prior
+    sizes = [len(side) for side in everyone]
+    return Individual(
+        index=np.concatenate([np.arange(size) for size in sizes]),
+        member=np.arange(sum(sizes)) < sizes[0],
+        score=np.concatenate([candidate.score(side) for side in everyone]),
+        cell=np.concatenate(located),
+        prior=prior,
+        confidence_level=1.0 - delta,
+        roc=roc,
+        _alone=_posteriors(counts[0], counts[1], prior, delta / 4),
+        _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(view.cells))),
+    )
+
+
+def _posteriors(inside: NDArray[np.int64], outside: NDArray[np.int64], prior: float, alpha: float) -> _CellRisks:
+    n1, n2 = int(inside.sum()), int(outside.sum())
+    return _CellRisks(
+        _posterior(inside / n1, outside / n2, prior, prior),
+        _posterior(clopper_pearson_lower(inside, n1, alpha), clopper_pearson_upper(outside, n2, alpha), prior, 0.0),
+        _posterior(clopper_pearson_upper(inside, n1, alpha), clopper_pearson_lower(outside, n2, alpha), prior, 1.0),
+    )
+
+
+def _posterior(r: Array, q: Array, prior: float, otherwise: float) -> Array:
+    weight = prior * r
+    total = weight + (1.0 - prior) * q
+    return np.asarray(np.divide(weight, total, out=np.full(total.shape, otherwise), where=total > 0))
+
+
+def _given(metric: RatioMetric, rho: Array, accuse: Any) -> Array:
+    """The metric of one guess about a record of posterior ``rho``."""
+    a0, a11, a10, a01, a00 = metric.a
+    b0, b11, b10, b01, b00 = metric.b
+    top = a0 + np.where(accuse, a11 * rho + a10 * (1.0 - rho), a01 * rho + a00 * (1.0 - rho))
+    bottom = b0 + np.where(accuse, b11 * rho + b10 * (1.0 - rho), b01 * rho + b00 * (1.0 - rho))
+    if np.any(bottom <= 0.0):
+        raise InputError(f"metric={metric.name!r} is 0/0 for some guess about a single record, and has no value there")
+    return np.asarray(top / bottom)

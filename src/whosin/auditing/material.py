@@ -1,0 +1,317 @@
+"""From three tables to answers: matching columns, encoding, and asking the queries about every record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.queries import Answers, ask
+from whosin.auditing.queries import arrays as array_queries
+from whosin.auditing.queries import tables as table_queries
+from whosin.auditing.release_size import sizes_up_to
+from whosin.errors import InputError, InputTypeError
+from whosin.tables import (
+    Encoded,
+    Table,
+    TableEncoder,
+    as_table,
+    match_tables,
+    numeric_records,
+    row_groups,
+)
+
+__all__ = ["Material", "gather_material"]
+
+Array = NDArray[np.float64]
+Labels = dict[str, tuple[NDArray[Any], NDArray[Any]]]
+
+MOST_CATEGORIES = 50
+"""Most values of a column that is searched for exposed groups."""
+MOST_LABELS = 20
+"""Numbers with more different values are cut at their quartiles to make groups."""
+FEW_SHARED = 0.01
+"""Share of the training rows that may stand in the holdout too without a warning."""
+WIDEST = 100
+"""Most columns of plain numbers in which records are compared without the release; wider arrays are images or alike."""
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What the queries answered about every record, training rows first, and what else the tables say."""
+
+    train_rows: int
+    synthetic_rows: int
+    names: tuple[str, ...]
+    answers: Array
+    asked: str
+    """The queries, in words."""
+    failed: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    groups: Any = None
+    categories: Labels = field(default_factory=dict)
+    """Categorical columns to search for groups."""
+    records: Array | None = None
+    """The records as numbers, for comparing both sides without the release."""
+    shared_rows: int = 0
+    shared_beyond_chance: bool = False
+    """Whether rows repeat across the two sides much more often than within them."""
+    copies: tuple[int, int] = (0, 0)
+    closest: NDArray[np.int64] | None = None
+    sizes: tuple[int, ...] = ()
+    by_size: Mapping[str, Array] = field(default_factory=dict)
+    """By query one answer a record (rows) and size of the release (columns)."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+
+def gather_material(
+    train: Any,
+    holdout: Any,
+    synthetic: Any,
+    *,
+    query: Any,
+    reference: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    n_jobs: int | None,
+    rng: np.random.Generator,
+    progress: Callable[[float], None],
+) -> Material:
+    """Check the tables against each other and answer the queries about every record."""
+    given = [train, holdout, synthetic] + ([] if reference is None else [reference])
+    if all(isinstance(part, np.ndarray) and part.dtype.kind in "iuf" for part in given) and columns is None:
+        return _from_arrays(given, query, groups, n_jobs, rng, progress)
+    return _from_tables(given, query, columns, groups, n_jobs, rng, progress)
+
+
+def _from_arrays(
+    given: list[Any], query: Any, groups: Any, n_jobs: int | None, rng: np.random.Generator, progress: Any
+) -> Material:
+    flat = [numeric_records(_rows(part, name), name, at_least=1) for part, name in zip(given, _NAMES, strict=False)]
+    for part, name in zip(flat[1:], _NAMES[1:], strict=False):
+        if part.shape[1] != flat[0].shape[1]:
+            raise InputError(f"{name} takes {flat[0].shape[1]} columns like train, got {part.shape[1]}")
+    if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
+        raise InputTypeError("groups takes labels of members and non-members with arrays: they have no column names")
+    targets, split = np.concatenate(flat[:2]), len(flat[0])
+    order = rng.permutation(len(flat[2]))
+    release = array_queries.ArrayRelease(
+        targets,
+        flat[2][order],
+        reference=flat[3] if len(flat) > 3 else None,
+        prefixes=None if callable(query) else sizes_up_to(len(flat[2])),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    answers = _answers(release, array_queries.QUERIES, array_queries.DEFAULT, query, given, split)
+    rows = _row_numbers(flat)
+    common: dict[str, Any] = {
+        **_shared(rows[0], rows[1]),
+        "copies": (int(np.isin(rows[0], rows[2]).sum()), int(np.isin(rows[1], rows[2]).sum())),
+        "records": targets if targets.shape[1] <= WIDEST else None,
+        "groups": groups,
+        "fingerprints": _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]),
+    }
+    if not callable(query):
+        common |= {
+            "closest": order[release.nearest_row],
+            "sizes": release.prefixes,
+            "by_size": release.by_size(),
+        }
+    return _material(answers, split, len(flat[2]), query, array_queries.QUERIES, common)
+
+
+def _from_tables(
+    given: list[Any],
+    query: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    n_jobs: int | None,
+    rng: np.random.Generator,
+    progress: Any,
+) -> Material:
+    tables = [as_table(part, name) for part, name in zip(given, _NAMES, strict=False)]
+    matched = match_tables(*tables, columns=columns, at_least=1)
+    encoder = TableEncoder.fit(*matched)
+    encoded = [encoder.transform(table) for table in matched]
+    cells = [part.cells for part in encoded]
+    targets, split = np.concatenate(cells[:2]), len(cells[0])
+    order = rng.permutation(len(cells[2]))
+    release = table_queries.TableRelease(
+        targets,
+        cells[2][order],
+        encoder.frequencies,
+        _numbers(encoder),
+        reference_cells=cells[3] if len(cells) > 3 else None,
+        prefixes=None if callable(query) else sizes_up_to(len(cells[2])),
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    copied = release.matches.copies > 0
+    common: dict[str, Any] = {
+        "notes": encoder.notes,
+        **_shared(*row_groups(matched[0], matched[1])),
+        "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
+        "records": np.concatenate([_features(part) for part in encoded[:2]]),
+        "groups": _groups(groups, matched[0], matched[1]),
+        "categories": _categories(matched[0], matched[1]),
+        "closest": order[release.matches.weight_index],
+        "fingerprints": _fingerprints(matched),
+    }
+    if not callable(query):
+        common |= {"sizes": release.prefixes, "by_size": release.by_size()}
+    return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+
+
+_NAMES = ("train", "holdout", "synthetic", "reference")
+
+
+def _material(
+    answers: Answers, split: int, synthetic: int, query: Any, known: Mapping[str, Any], common: dict[str, Any]
+) -> Material:
+    if callable(query):
+        asked = f"the caller's own query {answers.names[0]}"
+    elif len(answers.names) == 1:
+        asked = known[answers.names[0]].says
+    else:
+        asked = f"a learned combination of {', '.join(answers.names)}"
+    return Material(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
+
+
+def _answers(
+    release: Any, known: Mapping[str, Any], default: Sequence[str], query: Any, given: list[Any], split: int
+) -> Answers:
+    if callable(query):
+        return _own(query, given, split, release.targets)
+    if isinstance(query, str):
+        return ask(release, known, default if query == "auto" else (query,))
+    if not _is_list_of_names(query):
+        raise InputTypeError(f"query takes a name, a list of names or a function, got {query!r}")
+    return ask(release, known, query)
+
+
+def _own(query: Callable[..., Any], given: list[Any], split: int, targets: int) -> Answers:
+    """Ask the caller's own function about the records as they were given."""
+    name = getattr(query, "__name__", type(query).__name__)
+    parts = []
+    for records, side, rows in ((given[0], "train", split), (given[1], "holdout", targets - split)):
+        answer = np.asarray(query(records, given[2]))
+        answer = answer[:, None] if answer.ndim == 1 else answer
+        if answer.ndim != 2 or len(answer) != rows or answer.dtype.kind not in "iufb":
+            raise InputError(
+                f"query {name} takes {rows} rows of numbers to return for {side}, got {answer.dtype} of {answer.shape}"
+            )
+        parts.append(answer.astype(np.float64))
+    if parts[0].shape[1] != parts[1].shape[1]:
+        raise InputError(
+            f"query {name} returned {parts[0].shape[1]} numbers a record for train, {parts[1].shape[1]} for holdout"
+        )
+    width = parts[0].shape[1]
+    names = (name,) if width == 1 else tuple(f"{name} {i}" for i in range(width))
+    return Answers(names, np.concatenate(parts))
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _rows(part: Any, name: str) -> Any:
+    """Images and other blocks as rows."""
+    if part.ndim == 0 or len(part) == 0:
+        raise InputError(f"{name} takes at least one row, got shape {part.shape}")
+    return part.reshape(len(part), -1)
+
+
+def _row_numbers(parts: list[Array]) -> list[NDArray[np.int64]]:
+    """Number rows so that equal rows have equal numbers."""
+    stacked = np.ascontiguousarray(np.concatenate(parts)) + 0.0
+    _, numbers = np.unique(stacked.view(np.dtype((np.void, stacked.strides[0]))).ravel(), return_inverse=True)
+    return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _shared(train: NDArray[np.int64], holdout: NDArray[np.int64]) -> dict[str, Any]:
+    """Count the training rows that stand in the holdout, given numbers that are equal for equal rows.
+
+    Pairs of equal rows straddle two random sides of one size about as often as they lie within one; much more often
+    means that rows were put on both sides.
+    """
+    size = int(max(train.max(), holdout.max())) + 1
+    inside, outside = (np.bincount(side, minlength=size) for side in (train, holdout))
+    across = int(inside @ outside)
+    within = int(inside @ (inside - 1) + outside @ (outside - 1)) // 2
+    shared = int(inside[outside > 0].sum())
+    loud = across > 2 * within + 10 and shared > FEW_SHARED * len(train)
+    return {"shared_rows": shared, "shared_beyond_chance": loud}
+
+
+def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
+    return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
+
+
+def _numbers(encoder: TableEncoder) -> list[Array | None]:
+    """For each column the scaled number of each code, NaN for a missing cell; None for categories and constants."""
+    tables: list[Array | None] = []
+    for values, levels in zip(encoder.scaled, encoder.levels, strict=True):
+        if values is None:
+            tables.append(None)
+            continue
+        numbers = values.astype(np.float64)
+        if levels.any_missing:
+            numbers[levels.known] = np.nan
+        tables.append(numbers)
+    return tables
+
+
+def _features(part: Encoded) -> Array:
+    """A table as numbers, codes for categories."""
+    return np.concatenate([part.numbers, part.categories], axis=1, dtype=np.float64)
+
+
+def _categories(train: Table, holdout: Table) -> Labels:
+    """The categorical columns with few values, to be searched for exposed groups."""
+    found: Labels = {}
+    for name in train.names:
+        if train.kind(name) == "category":
+            sides = _text(train.column(name)), _text(holdout.column(name))
+            if 1 < len(np.unique(np.concatenate(sides))) <= MOST_CATEGORIES:
+                found[name] = sides
+    return found
+
+
+def _text(values: NDArray[Any]) -> NDArray[Any]:
+    return np.array(["missing" if value is None else str(value) for value in values])
+
+
+def _groups(groups: Any, train: Table, holdout: Table) -> Any:
+    """Labels for the named columns; labels given as such pass."""
+    if isinstance(groups, str):
+        groups = [groups]
+    if not _is_list_of_names(groups):
+        return groups
+    labels: Labels = {}
+    for name in groups:
+        sides = train.column(name), holdout.column(name)
+        labels[name] = (_text(sides[0]), _text(sides[1])) if train.kind(name) == "category" else _ranges(sides)
+    return labels
+
+
+def _ranges(sides: tuple[Array, Array]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers as labels: themselves if they are few, otherwise the quarter of the pooled values that they lie in."""
+    pooled = np.concatenate(sides)
+    known = pooled[~np.isnan(pooled)]
+    if len(np.unique(known)) <= MOST_LABELS:
+        texts = [np.array(["missing" if np.isnan(value) else f"{value:g}" for value in side]) for side in sides]
+        return texts[0], texts[1]
+    edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75]))
+    ends = [f"{value:.6g}" for value in (known.min(), *edges, known.max())]
+    labels = np.array([f"{low} to {high}" for low, high in pairwise(ends)] + ["missing"])
+
+    def label(side: Array) -> NDArray[Any]:
+        return labels[np.where(np.isnan(side), len(labels) - 1, np.searchsorted(edges, side, side="left"))]
+
+    return label(sides[0]), label(sides[1])

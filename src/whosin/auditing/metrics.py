@@ -1,0 +1,201 @@
+"""Any risk, measured: the two algorithms of Xu et al. (2022) for generalised metrics, with intervals.
+
+Where the denominator does not depend on the guess (their lemma 2: accuracy, AM, weighted accuracy) the metric is
+linear in the two rates, and :mod:`whosin.auditing.limits` limits what any attacker of a class reaches. Otherwise
+(algorithm 3, F1 and the like) the threshold is searched on the fit part; the lower limit is the smallest ratio over
+the rectangle of the two Clopper-Pearson intervals, the upper limit the metric of the upper curve of the band.
+
+PPV and NPV without a constraint are degenerate: the best attacker accuses (acquits) almost nobody, and the sample's
+best is noise. TPR and TNR are 1 for whoever accuses (acquits) everybody. Both are refused with a way out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin import risks
+from whosin.auditing.attack import Attack, Evidence, Gain
+from whosin.auditing.band import Band, band_of
+from whosin.auditing.estimate import Estimate, TprAtFpr
+from whosin.auditing.limits import ADVANTAGE, best_value, gain_at_prior, rectangle, upper_class
+from whosin.errors import InputError, check_number
+from whosin.risks import RatioMetric
+from whosin.roc import Roc
+
+__all__ = ["check_metric", "measure", "measure_tpr_at"]
+
+Array = NDArray[np.float64]
+
+PPV = RatioMetric((0, 1, 0, 0, 0), (0, 1, 1, 0, 0), name="ppv")
+NPV = RatioMetric((0, 0, 0, 0, 1), (0, 0, 0, 1, 1), name="npv")
+
+_BY_FUNCTION: dict[Any, str] = {
+    risks.accuracy: "accuracy",
+    risks.advantage: "advantage",
+    risks.advantage_at_prior: "advantage_at_prior",
+    risks.am: "am",
+    risks.ppv: "ppv",
+    risks.npv: "npv",
+}
+_NAMES = ("accuracy", "advantage", "advantage_at_prior", "am", "npv", "ppv")
+
+
+def check_metric(metric: Any) -> Any:
+    """Return a metric by its name where it has one, or the callable; refuse those that say nothing."""
+    if isinstance(metric, RatioMetric):
+        return metric
+    if callable(metric):
+        return _BY_FUNCTION.get(metric, metric)
+    if metric in ("tpr", "tnr"):
+        everybody = "accuses" if metric == "tpr" else "acquits"
+        raise InputError(f'metric="{metric}" is 1 for an attacker who {everybody} everybody: use tpr_at(fpr)')
+    if metric == "posterior":
+        return "ppv"
+    if not isinstance(metric, str) or metric not in _NAMES:
+        raise InputError(
+            f"metric takes one of {', '.join(_NAMES)}, a RatioMetric or a callable (roc, prior), got {metric!r}"
+        )
+    return metric
+
+
+def measure(
+    evidence: Evidence,
+    metric: Any,
+    delta: float,
+    *,
+    roc: Callable[[], Roc],
+    band: Callable[[], Band],
+    fpr: float | None = None,
+    min_share: float | None = None,
+) -> Estimate:
+    """Return the metric of the best attacker at the experiment's prior; see :meth:`whosin.auditing.Audit.risk`."""
+    metric, prior = check_metric(metric), evidence.experiment.prior
+    if fpr is not None or min_share is not None:
+        return _constrained(evidence, metric, delta, fpr, min_share)
+    gain = _named_gain(metric, prior)
+    if gain is not None:
+        return _linear(evidence, gain, delta)
+    if metric in ("ppv", "npv"):
+        raise InputError(_needs_constraint(metric))
+    if not isinstance(metric, RatioMetric):
+        return _of_curves(metric, prior, roc(), band())
+    top, bottom = metric._linear(prior)
+    if bottom.tpr == 0.0 and bottom.fpr == 0.0 and bottom.constant > 0.0:
+        scale = 1.0 / bottom.constant
+        return _linear(evidence, Gain(scale * top.constant, scale * top.tpr, scale * top.fpr), delta)
+    if min(bottom.at(0.0, 0.0), bottom.at(1.0, 1.0)) <= 0.0:
+        raise InputError(_needs_constraint(metric.name))
+    return _searched(evidence, metric, delta)
+
+
+def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
+    """Return the TPR of the attack that the fit part chose for this FPR; see :meth:`whosin.auditing.Audit.tpr_at`."""
+    fpr = check_number("fpr", fpr, low=0.0, high=1.0)
+    attack = evidence.choose(lambda x, y: np.where(x <= fpr, y, -np.inf))
+    limits = rectangle(attack, delta / 4)
+    level = 1.0 - delta
+    return TprAtFpr(
+        attack.tpr,
+        limits.tpr_lower,
+        limits.tpr_upper,
+        level,
+        about=f"the attack on {attack.candidate}, chosen on other data",
+        target=fpr,
+        fpr=Estimate(attack.fpr, limits.fpr_lower, limits.fpr_upper, level),
+    )
+
+
+def _named_gain(metric: Any, prior: float) -> Gain | None:
+    if not isinstance(metric, str):
+        return None
+    at_prior = gain_at_prior(prior)
+    gains = {
+        "advantage": ADVANTAGE,
+        "am": Gain(0.5, 0.5, -0.5),
+        "advantage_at_prior": at_prior,
+        "accuracy": Gain(0.5 + 0.5 * at_prior.constant, 0.5 * at_prior.tpr, 0.5 * at_prior.fpr),
+    }
+    return gains.get(metric)
+
+
+def _linear(evidence: Evidence, gain: Gain, delta: float) -> Estimate:
+    found, _, attack = best_value(evidence, gain, delta)
+    about = "upper limit: " + upper_class(evidence, attack.candidate.view)
+    return Estimate(found.estimate, found.lower, found.upper, found.confidence_level, about)
+
+
+def _of_curves(metric: Callable[[Roc, float], float], prior: float, roc: Roc, band: Band) -> Estimate:
+    """Apply a metric that never falls when the curve rises to the curve and to both ends of its band."""
+    low, middle, high = (float(metric(curve, prior)) for curve in (band.lower, roc.hull(), band.upper))
+    about = "attackers who compare the score with a threshold; the metric must not fall when the curve rises"
+    return Estimate(min(max(middle, low), high), low, high, band.confidence_level, about)
+
+
+def _searched(evidence: Evidence, metric: RatioMetric, delta: float) -> Estimate:
+    prior = evidence.experiment.prior
+    attack = evidence.choose(_ratio(metric, prior))
+    blind = max(_ratio(metric, prior)(np.array([0.0, 1.0]), np.array([0.0, 1.0])))
+    band = band_of(evidence, attack.candidate, delta)
+    upper = max(float(metric(band.upper, prior)), float(blind))
+    low, _ = _extremes(metric, prior, attack, delta / 4)
+    lower = min(upper, max(low, float(blind)))
+    found = float(_ratio(metric, prior)(np.array([attack.fpr]), np.array([attack.tpr]))[0])
+    about = f"upper limit: every attacker who accuses by {attack.candidate}, at any threshold"
+    return Estimate(min(max(found, lower), upper), lower, upper, 1.0 - delta, about)
+
+
+def _constrained(evidence: Evidence, metric: Any, delta: float, fpr: float | None, min_share: float | None) -> Estimate:
+    """Return a ratio of one attack, chosen on the fit part at an FPR or with a smallest share of such guesses."""
+    prior = evidence.experiment.prior
+    ratio = {"ppv": PPV, "npv": NPV}.get(metric, metric) if isinstance(metric, str) else metric
+    if not isinstance(ratio, RatioMetric) or (fpr is not None and min_share is not None):
+        raise InputError("fpr and min_share go with ppv, npv or a RatioMetric, one of them at a time")
+    value = _ratio(ratio, prior)
+    if fpr is not None:
+        most = check_number("fpr", fpr, low=0.0, high=1.0)
+        attack = evidence.choose(lambda x, y: np.where(x <= most, y, -np.inf))
+    else:
+        least = check_number("min_share", min_share, low=0.0, high=1.0, open_low=True)
+
+        def allowed(x: Array, y: Array) -> Array:
+            share = prior * y + (1.0 - prior) * x
+            return np.where((1.0 - share if ratio.name == "npv" else share) >= least - 1e-12, value(x, y), -np.inf)
+
+        attack = evidence.choose(allowed)
+    low, high = _extremes(ratio, prior, attack, delta / 4)
+    found = float(value(np.array([attack.fpr]), np.array([attack.tpr]))[0])
+    if not math.isfinite(found):
+        found = 1.0 - prior if ratio.name == "npv" else prior
+    about = f"the attack on {attack.candidate}, chosen on other data, not every attacker"
+    return Estimate(min(max(found, low), high), low, high, 1.0 - delta, about)
+
+
+def _ratio(metric: RatioMetric, prior: float) -> Callable[[Array, Array], Array]:
+    """Return the metric of an attack by its rates, -inf where it is not defined."""
+    top, bottom = metric._linear(prior)
+
+    def value(fpr: Array, tpr: Array) -> Array:
+        above, below = np.asarray(top.at(fpr, tpr) + 0.0 * fpr), np.asarray(bottom.at(fpr, tpr) + 0.0 * fpr)
+        return np.asarray(np.divide(above, below, out=np.full(above.shape, -np.inf), where=below > 0))
+
+    return value
+
+
+def _extremes(metric: RatioMetric, prior: float, attack: Attack, alpha: float) -> tuple[float, float]:
+    """Smallest and largest ratio over the rectangle: at corners, since a ratio of linear functions is quasi-linear."""
+    corners = np.array(rectangle(attack, alpha).corners)
+    values = _ratio(metric, prior)(corners[:, 0], corners[:, 1])
+    values = values[np.isfinite(values)]
+    return float(values.min()), float(values.max())
+
+
+def _needs_constraint(name: str) -> str:
+    return (
+        f"metric={name!r} is best for an attacker who accuses (or acquits) almost nobody, and cannot be measured: "
+        "give fpr=… or min_share=…"
+    )

@@ -1,0 +1,123 @@
+"""``whosin protect``: release a statistic of the records of a file with a membership guarantee."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from whosin.cli import render
+from whosin.cli.errors import clean_errors
+from whosin.errors import InputError
+
+if TYPE_CHECKING:
+    from whosin.protection import Certificate, Release
+
+__all__ = ["protect"]
+
+ENDINGS = (".json", ".csv", ".npy")
+
+
+@clean_errors
+def protect(
+    records: Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row a record.")],
+    statistic: Annotated[str, typer.Option(help="What to release: mean, sum, median or cov.")],
+    eta: Annotated[float, typer.Option(help="How much better than a blind guess an attacker may be, below 0.5.")],
+    out: Annotated[Path, typer.Option(help="Where to write: .json (value and certificate), .csv or .npy (value).")],
+    noise: Annotated[str, typer.Option(help="gaussian or norm_exponential.")] = "gaussian",
+    columns: Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")] = None,
+    train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
+    subsets: Annotated[int, typer.Option(help="Random subsets that certify the median and cov.")] = 256,
+    confidence_level: Annotated[float, typer.Option(help="Probability that a sampled certificate holds.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(help="Seed of those subsets; the draw and the noise have none.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes for the subsets; -1 takes all cores.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> None:
+    """Release a statistic of a random half of the records, with noise that hides who was drawn."""
+    from whosin.protection import protect as release
+    from whosin.tables import read_numeric
+
+    _check_out(out, force)
+    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
+    matrix, names = read_numeric(records, chosen)
+    with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
+        result = release(
+            statistic,
+            matrix,
+            eta=eta,
+            noise=noise,
+            train_fraction=train_fraction,
+            subsets=subsets,
+            confidence_level=confidence_level,
+            n_jobs=jobs,
+            rng=seed,
+            progress=progress,
+        )
+    _write(result, names, out, force)
+    if json:
+        render.emit_json({"columns": names, "out": str(out), **result.to_dict()})
+    else:
+        _print(result.certificate, out)
+
+
+def _check_out(out: Path, force: bool) -> None:
+    """Refuse what cannot be written before anything is released."""
+    if out.suffix.lower() not in ENDINGS:
+        raise InputError(f"--out takes a file with one of the endings {', '.join(ENDINGS)}, got {out.name!r}")
+    if not out.parent.is_dir():
+        raise InputError(f"--out takes a file in a folder that exists, got {str(out)!r}")
+    if out.is_dir() or (out.exists() and not force):
+        raise InputError(f"--out takes a new file, got {str(out)!r}, which exists; --force overwrites it")
+
+
+def _write(result: Release, names: list[str], out: Path, force: bool) -> None:
+    """Write next to the place and move there, so that the file is whole or not there at all."""
+    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+    os.close(handle)
+    part = Path(name)
+    try:
+        _fill(result, names, part, out.suffix.lower())
+        _check_out(out, force)
+        part.replace(out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _fill(result: Release, names: list[str], part: Path, ending: str) -> None:
+    import numpy as np
+
+    value = np.atleast_1d(np.asarray(result.value, dtype=np.float64))
+    if ending == ".npy":
+        with part.open("wb") as file:
+            np.save(file, value)
+    elif ending == ".csv":
+        rows = [",".join(_quoted(name) for name in names)]
+        rows += [",".join(repr(number) for number in row) for row in np.atleast_2d(value).tolist()]
+        part.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    else:
+        text = json_text.dumps({"columns": names, **result.to_dict()}, ensure_ascii=False, allow_nan=False, indent=2)
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(mark in name for mark in ',"\n') else name
+
+
+def _print(certificate: Certificate, out: Path) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+
+    console = Console(highlight=False)
+    console.print(certificate.explain(), markup=False)
+    console.print()
+    console.print(f"Written to {out}.", markup=False)
+    render.assumptions(console, certificate.assumes)
+    console.print()
+    console.print("Not protected:")
+    for line in certificate.not_protected:
+        console.print(Padding(f"- {line}", (0, 0, 0, 2)))

@@ -1,0 +1,43 @@
+"""The advantage against the number of released rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.plots.roc import COLOURS, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ReleaseSizeDisplay"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass
+class ReleaseSizeDisplay:
+    """An advantage with its limits at growing sizes of the release."""
+
+    sizes: NDArray[np.int64]
+    estimate: Array
+    lower: Array
+    upper: Array
+    label: str = ""
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Axes | None = None) -> ReleaseSizeDisplay:
+        """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
+        ax = new_axes() if ax is None else ax
+        ax.fill_between(self.sizes, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0.0, label="limits")
+        ax.plot(self.sizes, self.estimate, "o-", color=COLOURS[0], label=self.label or "estimate")
+        ax.set_xscale("log")
+        ax.set_ylim(0.0, None)
+        ax.set_xlabel("rows released")
+        ax.set_ylabel("advantage (TPR - FPR)")
+        ax.legend(loc="upper left", frameon=False)
+        self.ax_ = ax
+        return self

@@ -1,0 +1,8 @@
+"""Protection: releases of an estimate with a membership guarantee."""
+
+from whosin.protection.certificate import Certificate, Release
+from whosin.protection.estimators import SumQuery
+from whosin.protection.paper import izzo_noise, paper_scale
+from whosin.protection.release import protect
+
+__all__ = ["Certificate", "Release", "SumQuery", "izzo_noise", "paper_scale", "protect"]

@@ -1,0 +1,219 @@
+"""What is estimated: a sum over records, a named statistic, a function, or a scikit-learn model.
+
+A sum is understood: how far it moves when one record is replaced can be computed. The others are black boxes that are
+trained on subsets. A black box turns the rows of a subset into an array of numbers, and the noisy array into what the
+user gets back.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, InputTypeError, check_callable
+from whosin.protection.models import Model
+from whosin.protection.pool import Pool
+from whosin.tables import numeric_records
+
+__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "understand"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+STATISTICS = ("mean", "sum", "median", "cov")
+
+
+@dataclass(frozen=True)
+class SumQuery:
+    """An estimate that is a sum, or a mean, over records: its noise is computed exactly, without retraining.
+
+    Parameters
+    ----------
+    f : callable, optional
+        From the records to an array with one row a record: what each adds. The records themselves by default.
+    average : bool
+        Divide by the number of records drawn.
+    """
+
+    f: Callable[..., Any] | None = None
+    average: bool = True
+
+    def __post_init__(self) -> None:
+        if self.f is not None:
+            check_callable("f", self.f)
+
+
+class BlackBox(Protocol):
+    """An estimator that is trained on subsets."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in certificates."""
+
+    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
+        """Return the estimate on these rows, an array of numbers."""
+
+    def rebuild(self, value: Array) -> Any:
+        """Return what the user gets for a noisy estimate."""
+
+    def arrange(self, scales: Array) -> Array:
+        """Return the scales of the noise as the user sees the numbers."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the rows. If it has a parameter ``rng`` it is given a generator for its own randomness."""
+
+    function: Callable[..., Any]
+    name: str
+    random: bool
+
+    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
+        """Return the function's value."""
+        return self.function(*parts, rng=rng) if self.random else self.function(*parts)
+
+    def rebuild(self, value: Array) -> Any:
+        """Return a number for a number, an array for an array."""
+        return float(value) if value.ndim == 0 else value
+
+    def arrange(self, scales: Array) -> Array:
+        """Return the scales as they are."""
+        return scales
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """The covariance matrix: each of its d·(d+1)/2 numbers gets its noise once, so the release is symmetric too.
+
+    With the noise it may have negative eigenvalues.
+    """
+
+    columns: int
+    name: str = "cov"
+
+    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
+        """Return the upper triangle, row by row, of the covariance with divisor k - 1."""
+        matrix = np.cov(parts[0], rowvar=False)
+        return matrix[np.triu_indices(self.columns)] if matrix.ndim else matrix
+
+    def rebuild(self, value: Array) -> Any:
+        """Return the matrix; a number for a single list of numbers."""
+        return self.arrange(value) if value.ndim else float(value)
+
+    def arrange(self, scales: Array) -> Array:
+        """Return the upper triangle as a symmetric matrix."""
+        if scales.ndim == 0:
+            return scales
+        matrix = np.zeros((self.columns, self.columns))
+        matrix[np.triu_indices(self.columns)] = scales
+        return np.asarray(matrix + np.triu(matrix, 1).T)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Contributions of all records, summed over the drawn ones."""
+
+    contributions: Array
+    average: bool
+    name: str
+
+    def train(self, indices: Indices) -> Array:
+        """Return the sum or mean over the drawn records: each column added up exactly and rounded once.
+
+        So the value depends on what was drawn alone, not on an order of adding. O(records drawn · columns).
+        """
+        rows = self.contributions[indices].reshape(len(indices), -1)
+        sums = np.array([math.fsum(column) for column in rows.T])
+        return (sums / len(indices) if self.average else sums).reshape(self.contributions.shape[1:])
+
+    def rebuild(self, value: Array) -> Any:
+        """Return a number for a number, an array for an array."""
+        return float(value) if value.ndim == 0 else value
+
+    def arrange(self, scales: Array) -> Array:
+        """Return the scales as they are."""
+        return scales
+
+
+def understand(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
+    """Return the estimator as a sum or a black box, and the pool on which it works."""
+    if isinstance(estimator, str):
+        return _statistic(estimator, records)
+    pool = Pool(records)
+    if isinstance(estimator, SumQuery):
+        return _sum(estimator, pool), pool
+    if hasattr(estimator, "fit") and hasattr(estimator, "get_params"):
+        return Model(estimator, pool), pool
+    if isinstance(estimator, type) or not callable(estimator):
+        raise InputTypeError(
+            f"estimator takes one of {', '.join(STATISTICS)}, a SumQuery, a function or a scikit-learn estimator, "
+            f"got {estimator!r}"
+        )
+    return Function(estimator, _name(estimator), _takes_rng(estimator)), pool
+
+
+def _statistic(name: str, records: Any) -> tuple[Sum | BlackBox, Pool]:
+    if name not in STATISTICS:
+        raise InputError(f"estimator takes one of {', '.join(STATISTICS)} as text, got {name!r}")
+    if isinstance(records, tuple):
+        raise InputTypeError(f"records takes one array, list or data frame for {name!r}, got a tuple")
+    matrix = numeric_records(records)
+    rows = matrix[:, 0] if np.ndim(records) == 1 else matrix
+    pool = Pool(rows)
+    if name in ("mean", "sum"):
+        return Sum(_summable(rows), name == "mean", name), pool
+    return Function(_median, name, False) if name == "median" else Covariance(matrix.shape[1]), pool
+
+
+def _sum(query: SumQuery, pool: Pool) -> Sum:
+    given = pool.parts[0] if query.f is None and not pool.aligned else None
+    if given is None and query.f is None:
+        raise InputTypeError("SumQuery takes a function f for aligned parts such as (X, y)")
+    if query.f is not None:
+        given = query.f(*pool.parts)
+    elif hasattr(given, "columns"):
+        given = numeric_records(given)
+    try:
+        contributions = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"f takes a function that returns numbers, got {type(given).__name__}") from None
+    if contributions.ndim == 0 or len(contributions) != len(pool):
+        raise InputError(f"f takes one row a record ({len(pool)}), got an array of shape {contributions.shape}")
+    if contributions.size == 0:
+        raise InputError(f"f takes at least one number a record, got an array of shape {contributions.shape}")
+    flat = contributions.reshape(len(pool), -1)
+    bad = ~np.isfinite(flat).all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"f takes finite numbers, got {flat[row].tolist()} at record {row} ({int(bad.sum())} such)")
+    name = "values" if query.f is None else _name(query.f)
+    return Sum(_summable(contributions), query.average, f"{'mean' if query.average else 'sum'} of {name}")
+
+
+def _summable(contributions: Array) -> Array:
+    """Refuse numbers whose sum may overflow."""
+    largest = float(np.abs(contributions).max())
+    if largest > 1e300 / len(contributions):
+        raise InputError(f"records takes numbers below {1e300 / len(contributions):g} to be summed, got {largest:g}")
+    return contributions
+
+
+def _median(rows: Array) -> Array:
+    return np.asarray(np.median(rows, axis=0))
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _takes_rng(function: Callable[..., Any]) -> bool:
+    try:
+        return "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,118 @@
+"""Linear scikit-learn models: trained on subsets, released as a model with noisy coefficients.
+
+A fitted model carries more than its coefficients: singular values, numbers of iterations, paths of regularisation. All
+of that depends on who was drawn and none of it has noise. So the released model is a fresh clone that is given noisy
+``coef_`` and ``intercept_``, and otherwise only what the pool as a whole says: the number and names of features, and
+the classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, InputTypeError
+from whosin.protection.pool import Pool
+
+__all__ = ["Model"]
+
+Array = NDArray[np.float64]
+
+
+class Model:
+    """A scikit-learn estimator with ``coef_`` (and ``intercept_``), as a black box.
+
+    The records are X, or the tuple (X, y) or (X, y, sample_weight). One fit on the whole pool settles the shapes and
+    the classes: that tells nothing about who is drawn.
+    """
+
+    def __init__(self, estimator: Any, pool: Pool) -> None:
+        from sklearn.base import clone
+
+        self.name = type(estimator).__name__
+        self.template = clone(estimator)
+        if hasattr(estimator, "steps") or hasattr(estimator, "named_transformers_"):
+            raise InputTypeError(
+                f"estimator takes a model whose coefficients are all that it learns, got {self.name}: pass a function "
+                "that returns every learned number, or transform the records beforehand without looking at them"
+            )
+        try:
+            whole = self._fit(pool.parts, np.random.default_rng(0))
+        except Exception as error:
+            raise InputError(f"estimator failed on the whole pool: {type(error).__name__}: {error}") from error
+        self.classes = getattr(whole, "classes_", None)
+        self.shared = {
+            name: getattr(whole, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(whole, name)
+        }
+        self.shape = self._coefficients(whole).shape
+        self.has_intercept = self._intercept(whole) is not None
+        self._check_rebuilt(self.rebuild(self._learned(whole)), pool)
+
+    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Array:
+        """Return coefficients and intercepts of a fit on these rows, in one vector."""
+        model = self._fit(parts, rng)
+        if self.classes is not None and not np.array_equal(model.classes_, self.classes):
+            raise InputError(f"the subset has classes {list(model.classes_)}, the pool {list(self.classes)}")
+        return self._learned(model)
+
+    def rebuild(self, value: Array) -> Any:
+        """Return a fresh clone that holds these coefficients and nothing else that was learned from the draw."""
+        from sklearn.base import clone
+
+        model = clone(self.template)
+        for name, shared in self.shared.items():
+            setattr(model, name, shared)
+        if self.classes is not None:
+            model.classes_ = self.classes
+        size = int(np.prod(self.shape))
+        model.coef_ = value[:size].reshape(self.shape)
+        rest = value[size:]
+        scalar = len(rest) == 1 and len(self.shape) == 1 and self.classes is None
+        model.intercept_ = (float(rest[0]) if scalar else rest) if self.has_intercept else 0.0
+        return model
+
+    def arrange(self, scales: Array) -> Array:
+        """Return the scales as they are: coefficients row by row, then intercepts."""
+        return scales
+
+    def _learned(self, model: Any) -> Array:
+        learned = [self._coefficients(model).ravel()]
+        intercept = self._intercept(model)
+        if intercept is not None:
+            learned.append(intercept.ravel())
+        return np.concatenate(learned)
+
+    def _fit(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
+        from sklearn.base import clone
+
+        model = clone(self.template)
+        settings = model.get_params(deep=False)
+        if "random_state" in settings and settings["random_state"] is None:
+            model.set_params(random_state=int(rng.integers(2**31)))
+        return model.fit(*parts)
+
+    def _coefficients(self, model: Any) -> Array:
+        if not hasattr(model, "coef_"):
+            raise InputTypeError(
+                f"estimator takes a scikit-learn model with coef_, got {self.name}: pass a function that returns its "
+                "parameters"
+            )
+        return np.asarray(model.coef_, dtype=np.float64)
+
+    def _intercept(self, model: Any) -> Array | None:
+        """The intercept, None where the model is told to have none."""
+        if not hasattr(model, "intercept_") or getattr(self.template, "fit_intercept", True) is False:
+            return None
+        return np.asarray(model.intercept_, dtype=np.float64)
+
+    def _check_rebuilt(self, model: Any, pool: Pool) -> None:
+        """Refuse a model that cannot predict from its coefficients alone."""
+        try:
+            model.predict(pool.take(np.arange(1))[0])
+        except Exception as error:
+            raise InputTypeError(
+                f"estimator takes a model that predicts from coef_ and intercept_ alone, got {self.name} ({error}): "
+                "pass a function that returns its parameters"
+            ) from error

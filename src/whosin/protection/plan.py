@@ -1,0 +1,64 @@
+"""A plan: the noise that will be added, and why it is enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.compute.shift import lengths
+from whosin.errors import InputError
+
+__all__ = ["Ball", "Noise", "Plan", "check_centre"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A kind of noise, "gaussian" or "norm_exponential", and the p of its norm."""
+
+    kind: str
+    norm: float
+
+
+@dataclass(frozen=True)
+class Ball:
+    """The set ‖(θ - centre)/shape‖ ≤ radius, to which an estimate is pulled before the noise."""
+
+    centre: Array
+    radius: float
+    shape: Array | float
+    norm: float
+
+    def pull(self, value: Array) -> Array:
+        """Return the value, moved towards the centre until it lies in the ball (strictly, by a few rounding errors)."""
+        away = value - check_centre(self.centre, len(value))
+        length = float(lengths((away / self.shape)[None, :], self.norm)[0])
+        if length <= self.radius:
+            return value
+        return np.asarray(self.centre + away * (self.radius / length * (1.0 - 1e-14)))
+
+
+def check_centre(centre: Array, size: int) -> Array:
+    """Return the centre of a ball for estimates of that many numbers; one number stands for all."""
+    if len(centre) not in (1, size):
+        raise InputError(f"ball takes a centre of {size} numbers, like the estimate, got {len(centre)}")
+    return np.broadcast_to(centre, (size,))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Noise of ``scale``·``shape`` keeps the excess over a blind guess at or below ``bound``."""
+
+    scale: float
+    shape: Array | float
+    bound: float
+    route: str
+    kind: str
+    sensitivity: float
+    reason: str
+    confidence_level: float | None = None
+    draws: int = 0
+    ball: Ball | None = None

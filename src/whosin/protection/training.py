@@ -1,0 +1,114 @@
+"""Training a black box on many subsets, in parallel, with every failure counted.
+
+Each task has a seed of its own, so the result does not depend on how the tasks are spread over processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError
+from whosin.protection.estimators import BlackBox
+from whosin.protection.pool import Draw, Pool
+
+__all__ = ["Failure", "Progress", "Trainer", "collect", "run", "seeds_of", "subset_of"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Progress = Callable[[float], None]
+Seed = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a training gave no estimate."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """A black box on a pool; ``shape`` is that of the estimate, once it is known, and every training must agree."""
+
+    estimator: BlackBox
+    pool: Pool
+    draw: Draw
+    shape: tuple[int, ...] | None = None
+
+    def train(self, indices: Indices, rng: np.random.Generator) -> Array | Failure:
+        """Return the estimate on these records, or why there is none."""
+        try:
+            value = self.estimator.train(self.pool.take(indices), rng)
+        except Exception as error:
+            return Failure(f"{type(error).__name__}: {error}")
+        return self._checked(value)
+
+    def train_on_draw(self, seed: Seed) -> Array | Failure:
+        """Return the estimate on a random subset of the pool."""
+        rng = np.random.default_rng(seed)
+        return self.train(subset_of(self.draw, rng), rng)
+
+    def with_shape(self, shape: tuple[int, ...]) -> Trainer:
+        """Return a trainer that takes estimates of this shape only."""
+        return replace(self, shape=shape)
+
+    def _checked(self, value: Any) -> Array | Failure:
+        try:
+            numbers = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            return Failure(f"it returned {type(value).__name__}, not an array of numbers")
+        if numbers.size == 0:
+            return Failure("it returned an empty array")
+        if not np.all(np.isfinite(numbers)):
+            return Failure(f"it returned {int(np.sum(~np.isfinite(numbers)))} numbers that are not finite")
+        if self.shape is not None and numbers.shape != self.shape:
+            return Failure(f"it returned an array of shape {numbers.shape}, on other subsets {self.shape}")
+        return numbers
+
+
+def subset_of(draw: Draw, rng: np.random.Generator) -> Indices:
+    """Return a uniform subset of the pool of the size of the draw, sorted."""
+    return np.sort(rng.choice(draw.records, draw.size, replace=False))
+
+
+def seeds_of(rng: np.random.Generator, count: int) -> list[Seed]:
+    """Return seeds for that many tasks."""
+    return [tuple(row) for row in rng.integers(2**63, size=(count, 2)).tolist()]
+
+
+def run(
+    task: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None, tick: Callable[[], None] | None = None
+) -> list[Any]:
+    """Return task(seed) for every seed, in order; ``tick`` is called once for each."""
+    results = []
+    for result in _results(task, seeds, n_jobs):
+        results.append(result)
+        if tick is not None:
+            tick()
+    return results
+
+
+def _results(task: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None) -> Iterable[Any]:
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    if effective_n_jobs(n_jobs) == 1:
+        return map(task, seeds)
+
+    found: Iterable[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(task)(seed) for seed in seeds)
+    return found
+
+
+def collect(results: Sequence[Any], what: str) -> list[Any]:
+    """Return the results if none is a failure; otherwise raise an error that counts them and gives the first reason."""
+    failures = [result for result in results if isinstance(result, Failure)]
+    if failures:
+        raise InputError(
+            f"estimator failed on {len(failures)} of {len(results)} {what}; the first time: {failures[0].reason}. "
+            "A release needs an estimate on every subset of the pool: return a default where there is none"
+        )
+    return list(results)

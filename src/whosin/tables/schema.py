@@ -1,0 +1,147 @@
+"""Whether tables go together: the same columns of the same kinds, and which rows they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.tables.columns import Column, nothing
+from whosin.tables.levels import Levels
+from whosin.tables.table import Table
+
+__all__ = ["duplicate_rows", "match_tables", "row_groups", "shared_rows"]
+
+
+def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least: int = 2) -> tuple[Table, ...]:
+    """Return tables with the same columns, of the same kinds and in the order of the first table.
+
+    Parameters
+    ----------
+    *tables : Table
+        For an audit: the training records, those held out, and the synthetic ones.
+    columns : sequence of str, optional
+        The columns to keep; every table must have them. By default all tables must have the same columns.
+    at_least : int
+        The rows that every table must have.
+
+    Raises
+    ------
+    InputError
+        If a column is missing from a table or stands in one only, or if its cells are of different kinds: numbers here
+        and text there, whole numbers here and the same as text there. The message names the column and shows a cell.
+
+    Notes
+    -----
+    1 and 1.0 are of one kind. A column without a single cell goes with any kind.
+    """
+    if not tables:
+        raise InputTypeError("match_tables takes at least one table, got none")
+    for table in tables:
+        if not isinstance(table, Table):
+            raise InputTypeError(f"match_tables takes tables (as_table makes them), got {type(table).__name__}")
+        if table.rows < check_whole("at_least", at_least, low=1):
+            raise InputError(f"{table.origin} takes at least {at_least} rows, got {table.rows}")
+    if columns is None:
+        _check_same_names(tables)
+        columns = tables[0].names
+    chosen = [table.select(columns) for table in tables]
+    matched = zip(*(_agreed(name, chosen) for name in columns), strict=True)
+    return tuple(Table(tuple(columns), parts, table.origin) for table, parts in zip(chosen, matched, strict=True))
+
+
+def _check_same_names(tables: Sequence[Table]) -> None:
+    first = tables[0]
+    for table in tables[1:]:
+        lacking = [name for name in first.names if name not in table.names]
+        extra = [name for name in table.names if name not in first.names]
+        parts = [f"{table.origin} lacks {_listed(lacking)}"] if lacking else []
+        parts += [f"{table.origin} has {_listed(extra)}, which {first.origin} lacks"] if extra else []
+        if parts:
+            raise InputError(
+                f"tables take the same columns: {'; '.join(parts)}; columns= chooses among the common ones"
+            )
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _agreed(name: str, tables: Sequence[Table]) -> list[Column]:
+    columns = [table.columns[table.names.index(name)] for table in tables]
+    filled = [i for i, column in enumerate(columns) if column.holds != "nothing"]
+    if not filled:
+        return columns
+    model = columns[filled[0]]
+    for i in filled[1:]:
+        if columns[i].holds != model.holds:
+            raise InputError(_disagreement(name, model, columns[i], tables[filled[0]].origin, tables[i].origin))
+    return [_blank_as(model, column) if column.holds == "nothing" else column for column in columns]
+
+
+def _blank_as(model: Column, column: Column) -> Column:
+    if model.kind == "category":
+        return nothing(len(column))
+    return Column(model.kind, model.holds, np.full(len(column), np.nan))
+
+
+def _disagreement(name: str, one: Column, other: Column, here: str, there: str) -> str:
+    message = (
+        f"column {name!r} takes one kind of cells, got {one.holds} in {here} ({_example(one)}) "
+        f"and {other.holds} in {there} ({_example(other)})"
+    )
+    text = next((column for column in (one, other) if column.holds == "text"), None)
+    if text is not None and all(_reads_as_number(label) for label in text.labels):
+        message += "; this text reads as numbers: make it numbers"
+    return f"{message}; categories=[{name!r}] takes the column as text in every table"
+
+
+def _example(column: Column) -> str:
+    odd = [i for i, label in enumerate(column.labels) if not _reads_as_number(label)]
+    rows = column.values == odd[0] if odd else ~column.missing
+    return column.show(int(np.argmax(rows)))
+
+
+def _reads_as_number(label: str) -> bool:
+    try:
+        float(label)
+    except ValueError:
+        return False
+    return True
+
+
+def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:
+    """Return a number for every row of every table, the same exactly for rows that are equal in all cells.
+
+    Missing cells are equal to each other. No hashing, so no collisions: columns are joined one by one as digits of a
+    mixed radix, and renumbered before 64 bits are full. O(n·d + n log n · renumberings).
+    """
+    matched = match_tables(*tables, at_least=1)
+    numbers = np.zeros(sum(len(table) for table in matched), dtype=np.int64)
+    size = 1
+    for i, name in enumerate(matched[0].names):
+        columns = [table.columns[i] for table in matched]
+        levels = Levels.pool(columns)
+        if size * levels.size > 2**62:
+            distinct, numbers = np.unique(numbers, return_inverse=True)
+            size = len(distinct)
+        codes = np.concatenate([levels.codes(column, f"column {name!r}") for column in columns])
+        numbers = numbers * levels.size + codes
+        size *= levels.size
+    ends = np.cumsum([len(table) for table in matched])[:-1]
+    return tuple(np.split(np.unique(numbers, return_inverse=True)[1].astype(np.int64), ends))
+
+
+def shared_rows(a: Table, b: Table) -> int:
+    """Count the rows of ``a`` that are equal in every cell to some row of ``b``."""
+    ours, theirs = row_groups(a, b)
+    return int(np.isin(ours, theirs).sum())
+
+
+def duplicate_rows(a: Table) -> int:
+    """Count the rows that repeat an earlier row."""
+    (groups,) = row_groups(a)
+    return len(groups) - int(groups.max()) - 1

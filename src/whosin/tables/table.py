@@ -1,0 +1,130 @@
+"""A table: named columns of one length."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whosin.errors import InputError, InputTypeError
+from whosin.tables.columns import Column, Kind
+
+__all__ = ["Table", "check_names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Records in rows, one row a record, at least one row and one column.
+
+    Made by :func:`as_table` and :func:`read_table`; nothing in it can be changed.
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[Column, ...] = field(repr=False)
+    origin: str = "data"
+    """What errors call the table: a file name, or the name of an argument."""
+
+    def __post_init__(self) -> None:
+        check_names(self.names, self.origin)
+        if len(self.names) != len(self.columns):
+            raise InputError(
+                f"{self.origin} takes a column a name, got {len(self.columns)} for {len(self.names)} names"
+            )
+        lengths = {name: len(column) for name, column in zip(self.names, self.columns, strict=True)}
+        if len(set(lengths.values())) > 1:
+            raise InputError(f"{self.origin} takes columns of one length, got {lengths}")
+        if self.rows == 0:
+            raise InputError(f"{self.origin} takes at least one row, got none")
+
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return len(self.columns[0])
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __str__(self) -> str:
+        kinds = [column.kind for column in self.columns]
+        counts = ", ".join(f"{kinds.count(kind)} of {kind}s" for kind in ("number", "date") if kind in kinds)
+        rest = f"{kinds.count('category')} of categories" if "category" in kinds else ""
+        return f"{self.origin}: {self.rows} rows, columns: {', '.join(part for part in (counts, rest) if part)}"
+
+    def __iter__(self) -> Iterator[tuple[str, Column]]:
+        return iter(zip(self.names, self.columns, strict=True))
+
+    def kind(self, name: str) -> Kind:
+        """Return "number", "date" or "category"."""
+        return self.columns[self._place(name)].kind
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column: numbers and dates (seconds from 1970) as floats with NaN, categories as text with None."""
+        column = self.columns[self._place(name)]
+        if column.kind != "category":
+            return column.values
+        cells: NDArray[Any] = np.array([*column.labels, None], dtype=object)[column.values]
+        return cells
+
+    def select(self, names: Sequence[str]) -> Table:
+        """Return the named columns, in this order."""
+        if isinstance(names, str):
+            raise InputTypeError(f"names takes a list of column names, got the text {names!r}")
+        places = [self._place(name) for name in names]
+        return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin)
+
+    def take(self, indices: ArrayLike) -> Table:
+        """Return the rows with these numbers (or where a truth value says so), in this order."""
+        chosen = np.asarray(indices)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iub"):
+            raise InputTypeError(f"indices takes a list of row numbers or one truth value a row, got {indices!r}")
+        if chosen.dtype.kind == "b":
+            if len(chosen) != self.rows:
+                raise InputError(f"indices takes one truth value a row, {self.rows}, got {len(chosen)}")
+            chosen = np.flatnonzero(chosen)
+        if chosen.size and not (-self.rows <= chosen.min() and chosen.max() < self.rows):
+            raise InputError(f"indices takes row numbers below {self.rows}, got {chosen.min()} to {chosen.max()}")
+        rows = chosen.astype(np.intp)
+        return Table(self.names, tuple(column.take(rows) for column in self.columns), self.origin)
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of names, kinds and cells in their order.
+
+        Tables with equal content have equal fingerprints, whether they came from a file or from a frame of any library:
+        1 and 1.0 are equal, a date and its midnight are, and the origin does not count.
+        """
+        digest = hashlib.sha256(f"whosin table 1, {self.rows} rows, {len(self.names)} columns".encode())
+        for name, column in self:
+            _add_texts(digest, (name, column.kind, column.holds))
+            if column.kind == "category":
+                _add_texts(digest, column.labels)
+                digest.update(column.values.astype("<i4").tobytes())
+            else:
+                digest.update(np.where(column.missing, np.nan, column.values).astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def _place(self, name: str) -> int:
+        if name not in self.names:
+            raise InputError(f"{self.origin} has no column {name!r}; it has {', '.join(self.names)}")
+        return self.names.index(name)
+
+
+def check_names(names: Sequence[str], origin: str) -> None:
+    """Refuse names that occur twice, and no names."""
+    if not names:
+        raise InputError(f"{origin} takes at least one column, got none")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"{origin} takes one column a name, got {name!r} {list(names).count(name)} times")
+        seen.add(name)
+
+
+def _add_texts(digest: Any, texts: Sequence[str]) -> None:
+    """Feed texts so that no two lists of texts look alike: the lengths first."""
+    coded = [text.encode("utf-8") for text in texts]
+    digest.update(np.array([len(coded), *map(len, coded)], dtype="<i8").tobytes())
+    digest.update(b"".join(coded))

@@ -1,0 +1,111 @@
+"""Promised against measured: what may be called a violation, and the lower limit on ε."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import whosin as wi
+from whosin.auditing import audit
+from whosin.errors import InputError, InputTypeError
+
+
+def response(rng, n, epsilon):
+    """Randomised response: the game of PureDP(epsilon), with equality."""
+    keep = 1 / (1 + math.exp(-epsilon))
+    return (rng.random(n) < keep).astype(int), (rng.random(n) >= keep).astype(int)
+
+
+LEAK = audit(*response(np.random.default_rng(0), 2000, 1.0), rng=0)
+
+
+def test_one_model_refutes_nothing():
+    found = LEAK.compare(wi.PureDP(0.1))
+    assert found.verdict == "exceeds the promise on this model"
+    assert "no refutation" in found.text
+    assert LEAK.compare(wi.PureDP(0.1), assignment="random").verdict == found.verdict
+    assert LEAK.compare(wi.PureDP(0.1), assignment="random", trainings=3999).verdict == found.verdict
+
+
+@pytest.mark.parametrize(
+    "options", [{"assignment": "independent trainings"}, {"assignment": "random", "trainings": 4000}]
+)
+def test_own_trainings_can_refute(options):
+    found = LEAK.compare(wi.PureDP(0.1), **options)
+    assert found.verdict == "violated"
+    assert found.tpr_lower > found.promised_tpr
+    assert found.promised_tpr == pytest.approx(wi.PureDP(0.1).tpr_at(found.fpr_upper))
+    assert 0.7 < found.epsilon_lower < 1.0
+
+
+def test_assignment_of_the_audit_is_the_default():
+    x, y = response(np.random.default_rng(0), 500, 2.0)
+    assert audit(x, y, assignment="independent trainings", rng=0).compare(wi.PureDP(0.1)).verdict == "violated"
+
+
+def test_consistent_and_inconclusive():
+    within = LEAK.compare(wi.PureDP(3.0))
+    assert within.verdict == "consistent"
+    assert LEAK.advantage.upper <= within.promised_advantage
+    between = LEAK.compare(wi.PureDP(1.0))
+    assert between.verdict == "inconclusive"
+    for found in (within, between):
+        assert "safe" not in found.text
+        assert str(found).startswith(found.verdict)
+        assert found.verdict in found._repr_html_()
+        json.dumps(found.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize("guarantee", [wi.MIP(0.05), wi.PMP(0.1), wi.GaussianDP(0.1), wi.ApproxDP(0.1, 1e-5)])
+def test_every_kind_of_guarantee(guarantee):
+    assert LEAK.compare(guarantee).verdict == "exceeds the promise on this model"
+
+
+def test_true_promises_are_not_called_violated():
+    """Independent scores from a mechanism that meets its promise with equality: false alarms at most 5 %."""
+    rng = np.random.default_rng(1)
+    alarms = above = 0
+    for run in range(100):
+        a = audit(*response(rng, 250, 1.0), rng=run, assignment="independent trainings")
+        found = a.compare(wi.PureDP(1.0))
+        alarms += found.verdict == "violated"
+        above += found.epsilon_lower > 1.0
+    for misses in (alarms, above):
+        assert binomtest(misses, 100, 0.05, alternative="greater").pvalue > 1e-6
+
+
+def test_limit_on_epsilon_is_not_idle():
+    """At a level of 20 % the limit is near enough to the truth to miss it now and then."""
+    rng = np.random.default_rng(1)
+    audits = (audit(*response(rng, 250, 1.0), rng=run, confidence_level=0.2) for run in range(60))
+    assert sum(a.compare(wi.PureDP(1.0)).epsilon_lower > 1.0 for a in audits) > 0
+
+
+def test_delta_lowers_epsilon():
+    """Reveal membership with probability .05, else say nothing: ε is unbounded at δ = 0, and 0 at δ = .05."""
+    rng = np.random.default_rng(2)
+    x, y = np.where(rng.random(3000) < 0.05, 2, 1), np.where(rng.random(3000) < 0.05, 0, 1)
+    a = audit(x, y, rng=0)
+    pure, approximate = a.compare(wi.PureDP(1.0)), a.compare(wi.ApproxDP(1.0, 0.05))
+    assert pure.epsilon_lower > 1.5
+    assert approximate.epsilon_lower == 0.0
+    assert approximate.delta == 0.05
+    assert pure.delta == 0.0
+
+
+def test_nothing_to_choose_from():
+    a = audit([0.5], [0.25], rng=0)
+    found = a.compare(wi.PureDP(0.1))
+    assert found.verdict == "inconclusive"
+    assert found.epsilon_lower == 0.0
+
+
+def test_bad_input():
+    with pytest.raises(InputTypeError, match="guarantee"):
+        LEAK.compare(1.0)
+    with pytest.raises(InputError, match="assignment"):
+        LEAK.compare(wi.PureDP(1.0), assignment="sure")
+    with pytest.raises(InputError, match="trainings"):
+        LEAK.compare(wi.PureDP(1.0), trainings=0)

@@ -1,0 +1,131 @@
+"""The result: its parts, its words, its JSON, and how others build on it."""
+
+import dataclasses
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from whosin.auditing import Estimate, Experiment, audit, run_audit
+from whosin.errors import InputError
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(1, 1, 400), RNG.normal(0, 1, 300)
+AUDIT = audit(X, Y, prior=0.25, names=["loss"], groups=(["a", "b"] * 200, ["a"] * 300), rng=0)
+
+
+def test_contract_of_the_json():
+    seen = json.loads(json.dumps(AUDIT.to_dict(), allow_nan=False))
+    assert set(seen["advantage"]) >= {"estimate", "lower", "upper", "confidence_level"}
+    assert seen["prior"] == 0.25
+    assert (seen["members"], seen["non_members"]) == (400, 300)
+    assert seen["query"] == "loss"
+    assert seen["kind"] == "continuous"
+    assert len(seen["roc"]["fpr"]) == len(seen["roc"]["tpr"]) <= 201
+    assert len(seen["individual"]["highest"]) == 10
+    assert len(seen["assumes"]) >= 3
+    assert [group["name"] for group in seen["groups"]] == ["a", "b"]
+    assert set(seen["point_estimates"]) >= {"plug_in", "cross_fit"}
+    assert 0 < seen["detectable"] < 1
+
+
+def test_excess_is_what_the_query_adds():
+    for side in ("estimate", "lower", "upper"):
+        assert getattr(AUDIT.excess, side) == pytest.approx(getattr(AUDIT.advantage_at_prior, side) - 0.5)
+
+
+def test_words():
+    assert str(AUDIT).startswith("advantage 0.")
+    text = AUDIT.explain()
+    assert "Members can be told apart" in text
+    assert "75%" in text, "what a constant guess reaches at the prior"
+    assert "safe" not in text
+    assert "Clopper-Pearson" in AUDIT.method
+    assert "threshold" in AUDIT.advantage.about
+    assert any("no other query" in line for line in AUDIT.assumes)
+    assert AUDIT._repr_html_().count("<li>") == len(AUDIT.assumes)
+    assert "evidence" not in repr(AUDIT)
+
+
+def test_assignment_is_carried():
+    for assignment, words in (
+        ("unknown", "nobody checked"),
+        ("random", "at random"),
+        ("independent trainings", "of its own"),
+    ):
+        a = audit(X, Y, assignment=assignment, rng=0)
+        assert any(words in line for line in a.assumes)
+
+
+def test_others_can_build_on_it():
+    progress = []
+    a = run_audit(
+        Experiment(X, Y, 0.5), query="distance", notes=("scores were rounded",), rng=0, progress=progress.append
+    )
+    assert a.query == "distance"
+    assert a.assumes[-1] == "scores were rounded"
+    assert progress[0] == 0.0
+    assert progress[-1] == 1.0
+    assert progress == sorted(progress)
+    b = dataclasses.replace(a, notes=(*a.notes, "again"), query="other")
+    assert b.assumes[-2:] == ("scores were rounded", "again")
+    assert b.advantage == a.advantage
+    assert b.to_dict()["query"] == "other"
+
+
+def test_pickles_with_its_parts():
+    assert AUDIT.individual is AUDIT.individual
+    copy = pickle.loads(pickle.dumps(AUDIT))
+    assert copy.to_dict() == AUDIT.to_dict()
+    assert copy.tpr_at(0.05) == AUDIT.tpr_at(0.05)
+
+
+def test_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AUDIT.prior = 0.5
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_plot(scale):
+    axes = AUDIT.plot(scale=scale)
+    assert axes.get_xscale() == scale
+    assert len(axes.collections) == 1
+    assert AUDIT.plot(ax=axes, scale=scale) is axes
+    with pytest.raises(InputError, match="scale"):
+        AUDIT.plot(scale="cubic")
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"confidence_level": 1.0}, "confidence_level"),
+        ({"confidence_level": 0.0}, "confidence_level"),
+        ({"assignment": "sure"}, "assignment"),
+        ({"metric": "tpr"}, "metric"),
+        ({"metric": "volume"}, "metric"),
+        ({"prior": 2.0}, "prior"),
+        ({"kind": "odd"}, "kind"),
+    ],
+)
+def test_bad_options(options, word):
+    with pytest.raises(InputError, match=word):
+        audit(X, Y, **options)
+
+
+def test_estimate():
+    e = Estimate(0.5, 0.4, 0.6, 0.95)
+    assert str(e) == "0.5 [0.4, 0.6] at 95%"
+    assert e.to_dict() == {"estimate": 0.5, "lower": 0.4, "upper": 0.6, "confidence_level": 0.95}
+    assert Estimate(float("nan"), -1.0, 1.0, 0.9, "nobody").to_dict()["estimate"] is None
+    assert Estimate(0.5, 0.4, 0.6, 0.95, "us").to_dict()["about"] == "us"
+    assert e.scaled(2.0, -1.0) == Estimate(0.0, 2.0 * 0.4 - 1.0, 2.0 * 0.6 - 1.0, 0.95)
+    assert "0.4" in e._repr_html_()
+
+
+def test_tighter_confidence_is_narrower():
+    widths = [
+        (lambda e: e.upper - e.lower)(audit(X, Y, confidence_level=level, rng=0).advantage)
+        for level in (0.5, 0.9, 0.99)
+    ]
+    assert widths == sorted(widths)

@@ -1,0 +1,112 @@
+"""``whosin audit`` as a user runs it."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from whosin.cli.app import app
+
+runner = CliRunner()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    rng = np.random.default_rng(4)
+
+    def rows(n):
+        return pl.DataFrame(
+            {"x": rng.normal(size=n).round(3), "y": rng.normal(size=n), "sex": rng.choice(["f", "m"], n)}
+        )
+
+    train, holdout, fresh = rows(300), rows(300), rows(300)
+    train.write_csv(folder / "train.csv")
+    holdout.write_parquet(folder / "holdout.parquet")
+    pl.concat([train.head(200), fresh.head(100)]).write_csv(folder / "leaky.csv")
+    fresh.write_ipc(folder / "fresh.arrow")
+    scores = pl.DataFrame({"score": rng.normal(size=400) + np.repeat([1.5, 0.0], 200), "member": [1] * 200 + [0] * 200})
+    scores.with_columns(group=pl.Series(["a", "b"] * 200)).write_csv(folder / "scores.csv")
+    return folder
+
+
+def run(*words):
+    return runner.invoke(app, ["audit", *map(str, words)])
+
+
+def tables(files, release="leaky.csv"):
+    return (
+        "--train", files / "train.csv", "--holdout", files / "holdout.parquet", "--synthetic", files / release,
+        "--seed", 1, "--jobs", 1,
+    )  # fmt: skip
+
+
+def test_a_leak_in_words(files):
+    seen = run(*tables(files), "--group", "sex", "--target", 0.5)
+    assert seen.exit_code == 0, seen.output
+    for words in ("Members can be told apart", "most exposed members", "sex=f", "rows released", "This assumes"):
+        assert words in seen.output
+    assert "safe" not in seen.output.lower()
+
+
+def test_json_has_the_contract(files):
+    seen = run(*tables(files), "--json", "--target", 0.5)
+    payload = json.loads(seen.stdout)
+    assert payload["advantage"]["lower"] > 0.3
+    for key in ("prior", "members", "non_members", "query", "kind", "roc", "individual", "assumes", "largest_release"):
+        assert key in payload
+
+
+@pytest.mark.parametrize(
+    ("release", "words", "code"),
+    [
+        ("leaky.csv", ("--fail-above", 0.2), 1),
+        ("leaky.csv", ("--fail-above", 0.95), 0),
+        ("fresh.arrow", ("--fail-above", 0.2), 0),
+        ("fresh.arrow", ("--fail-above", 0.01, "--strict"), 1),
+    ],
+)
+def test_gate(files, release, words, code):
+    seen = run(*tables(files, release), *words, "--json")
+    assert seen.exit_code == code, seen.output
+    json.loads(seen.stdout)
+
+
+def test_scores_of_any_attack(files):
+    seen = run("--scores", files / "scores.csv", "--group", "group", "--seed", 0, "--json")
+    payload = json.loads(seen.stdout)
+    assert payload["advantage"]["lower"] > 0.25
+    assert {row["name"] for row in payload["groups"]} == {"group=a", "group=b"}
+    assert run("--scores", files / "scores.csv", "--columns", "score").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        ((), "--train"),
+        (("--train", "none.csv", "--holdout", "none.csv", "--synthetic", "none.csv"), "no such file"),
+        (("--scores", "{0}/scores.csv", "--train", "{0}/train.csv"), "--scores goes without --train"),
+        (("--scores", "{0}/scores.csv", "--member-column", "nobody"), "nobody"),
+        (("--scores", "{0}/scores.csv", "--member-column", "score"), "takes 1 or 0"),
+        (("--scores", "{0}/scores.csv", "--strict"), "--strict goes with"),
+        (("--scores", "{0}/scores.csv", "--columns", "group,score"), "takes columns of numbers"),
+    ],
+)
+def test_mistakes_are_explained(files, words, match):
+    seen = run(*(str(word).format(files) for word in words))
+    assert seen.exit_code == 2
+    assert match in seen.stderr
+    assert "Traceback" not in seen.output
+
+
+def test_a_holdout_of_another_population_warns_on_stderr(files, tmp_path):
+    holdout = pl.read_parquet(files / "holdout.parquet").with_columns(pl.col("x") + 3.0)
+    holdout.write_csv(tmp_path / "other.csv")
+    seen = run(
+        "--train", files / "train.csv", "--holdout", tmp_path / "other.csv", "--synthetic", files / "fresh.arrow",
+        "--seed", 0, "--json",
+    )  # fmt: skip
+    assert "not from the same population" in seen.stderr
+    json.loads(seen.stdout)

@@ -1,0 +1,88 @@
+"""The large sweep over known laws, priors and sizes, every limit judged by a binomial test."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+import whosin as wi
+from whosin.auditing import audit
+
+pytestmark = pytest.mark.long
+
+RUNS = 400
+LEVEL = 0.9
+
+
+def gaussian(shift):
+    curve = wi.GaussianDP(shift) if shift else None
+    return (
+        lambda rng, n, m: (rng.normal(shift, 1, n), rng.normal(0, 1, m)),
+        2 * norm.cdf(shift / 2) - 1,
+        lambda p: 2 * curve.accuracy(p) - 1 if curve else abs(2 * p - 1),
+    )
+
+
+def table(r, q):
+    r, q = np.asarray(r), np.asarray(q)
+    return (
+        lambda rng, n, m: (rng.choice(len(r), n, p=r), rng.choice(len(q), m, p=q)),
+        0.5 * np.abs(r - q).sum(),
+        lambda p: np.abs(p * r - (1 - p) * q).sum(),
+    )
+
+
+TILT = np.where(np.arange(60) % 2, 1.2, 0.8) / 60
+LAWS = {
+    "equal gaussians": gaussian(0.0),
+    "advantage 0.1": gaussian(2 * norm.ppf(0.55)),
+    "shift 1": gaussian(1.0),
+    "shift 3": gaussian(3.0),
+    "equal table of 4": table([0.25] * 4, [0.25] * 4),
+    "tilted table of 4": table([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]),
+    "equal table of 60": table([1 / 60] * 60, [1 / 60] * 60),
+    "tilted table of 60": table([1 / 60] * 60, TILT / TILT.sum()),
+    "rare symbol": table([0.02, 0.98], [0.001, 0.999]),
+}
+
+
+@pytest.mark.parametrize(
+    ("law", "prior", "sizes"),
+    list(itertools.product(LAWS, [0.5, 0.1, 0.9], [(30, 30), (500, 500), (60, 2000), (2000, 60)])),
+)
+def test_limits_hold(law, prior, sizes):
+    """Each side misses with probability at most half of δ, for both advantages."""
+    draw, truth, at_prior = LAWS[law]
+    rng = np.random.default_rng(17)
+    misses = np.zeros(4, dtype=int)
+    for run in range(RUNS):
+        a = audit(*draw(rng, *sizes), prior=prior, rng=run, confidence_level=LEVEL)
+        for i, (found, value) in enumerate(((a.advantage, truth), (a.advantage_at_prior, at_prior(prior)))):
+            misses[2 * i] += found.lower > value + 1e-12
+            misses[2 * i + 1] += found.upper < value - 1e-12
+    for count in misses:
+        assert binomtest(int(count), RUNS, (1 - LEVEL) / 2, alternative="greater").pvalue > 1e-6
+
+
+@pytest.mark.parametrize("kind", ["independent", "correlated"])
+def test_several_queries_do_not_cry_wolf(kind):
+    rng = np.random.default_rng(19)
+    alarms = 0
+    for run in range(100):
+        x, y = rng.normal(size=(2, 200, 3))
+        if kind == "correlated":
+            x[:, 1:] += 5 * x[:, :1]
+            y[:, 1:] += 5 * y[:, :1]
+        a = audit(x, y, rng=run)
+        alarms += a.advantage.lower > 0 or any(e.lower > 0 for e in a.queries.values())
+    assert binomtest(alarms, 100, 0.05, alternative="greater").pvalue > 1e-6
+
+
+def test_power():
+    shift = 2 * norm.ppf(0.55)
+    rng = np.random.default_rng(23)
+    found = sum(
+        audit(rng.normal(shift, 1, 2500), rng.normal(0, 1, 2500), rng=run).advantage.lower > 0 for run in range(500)
+    )
+    assert found >= 0.8 * 500

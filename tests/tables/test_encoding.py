@@ -1,0 +1,247 @@
+"""Encoding: exact cells, scaled numbers, and nothing that tells the tables apart."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from table_strategies import three_tables
+
+from whosin.errors import InputError, InputTypeError
+from whosin.tables import TableEncoder, as_table
+
+ARRAYS = ("numbers", "number_missing", "categories", "cells")
+
+
+def encode(*contents, **options):
+    tables = [as_table(content) for content in contents]
+    encoder = TableEncoder.fit(*tables, **options)
+    return encoder, [encoder.transform(table) for table in tables]
+
+
+def pooled(contents, name):
+    return [cell for content in contents for cell in content[name]]
+
+
+@given(three_tables())
+def test_cells_are_equal_exactly_where_values_are(contents):
+    _, encoded = encode(*contents)
+    cells = np.vstack([part.cells for part in encoded])
+    for i, name in enumerate(contents[0]):
+        values = pooled(contents, name)
+        equal = [[a == b for b in values] for a in values]
+        assert (cells[:, i][:, None] == cells[:, i][None, :]).tolist() == equal
+
+
+@given(three_tables())
+def test_codes_rise_with_the_values_and_frequencies_are_shares(contents):
+    encoder, encoded = encode(*contents)
+    for i, name in enumerate(contents[0]):
+        values = pooled(contents, name)
+        known = [value for value in values if value is not None]
+        levels = sorted({str(v) if isinstance(v, bool) else v for v in known})
+        expected = [len(levels) if v is None else levels.index(str(v) if isinstance(v, bool) else v) for v in values]
+        codes = np.concatenate([part.cells[:, i] for part in encoded])
+        assert codes.tolist() == expected
+        shares = [Fraction(expected.count(code), len(expected)) for code in range(max(expected) + 1)]
+        np.testing.assert_allclose(encoder.frequencies[i], [float(share) for share in shares], rtol=1e-15)
+        assert (-np.log(encoder.frequencies[i]) >= 0.0).all()
+
+
+@given(three_tables(), st.permutations(range(3)), st.sampled_from(["robust", "rank"]))
+def test_exchanging_tables_changes_nothing(contents, order, scaling):
+    encoder, encoded = encode(*contents, scaling=scaling)
+    other, again = encode(*(contents[i] for i in order), scaling=scaling)
+    assert other.notes == encoder.notes
+    for mine, theirs in zip(encoder.frequencies, other.frequencies, strict=True):
+        assert mine.tolist() == theirs.tolist()
+    for place, i in enumerate(order):
+        for array in ARRAYS:
+            np.testing.assert_array_equal(getattr(again[place], array), getattr(encoded[i], array))
+
+
+@given(three_tables(), st.data())
+def test_permuted_rows_and_columns_give_permuted_arrays(contents, data):
+    encoder, encoded = encode(*contents)
+    rows = [data.draw(st.permutations(range(len(part)))) for part in encoded]
+    names = data.draw(st.permutations(list(contents[0])))
+    shuffled = [
+        {n: [content[n][i] for i in order] for n in names} for content, order in zip(contents, rows, strict=True)
+    ]
+    other, again = encode(*shuffled)
+    assert sorted(other.notes) == sorted(encoder.notes)
+    for part, moved, order in zip(encoded, again, rows, strict=True):
+        pairs = (("names", "cells"), ("number_names", "numbers"), ("number_names", "number_missing"))
+        for labels, array in (*pairs, ("category_names", "categories")):
+            places = [getattr(part, labels).index(name) for name in getattr(moved, labels)]
+            assert (getattr(part, array)[order][:, places] == getattr(moved, array)).all()
+
+
+@given(three_tables())
+def test_arrays_have_their_shapes(contents):
+    encoder, encoded = encode(*contents)
+    for content, part in zip(contents, encoded, strict=True):
+        rows = len(next(iter(content.values())))
+        assert len(part) == rows
+        assert part.numbers.shape == part.number_missing.shape == (rows, len(part.number_names))
+        assert part.categories.shape == (rows, len(part.category_names))
+        assert part.cells.shape == (rows, len(content))
+        assert part.numbers.dtype == np.float32
+        assert part.cells.dtype == part.categories.dtype == np.int32
+        assert all(getattr(part, array).flags["C_CONTIGUOUS"] for array in ARRAYS)
+        assert np.isfinite(part.numbers).all()
+        assert part.matrix().shape == (rows, part.matrix_width)
+        for j, name in enumerate(part.number_names):
+            assert part.number_missing[:, j].tolist() == [cell is None for cell in content[name]]
+        for j, name in enumerate(part.category_names):
+            assert (part.categories[:, j] == part.cells[:, part.names.index(name)]).all()
+    assert encoder.rows == sum(map(len, encoded))
+
+
+def test_robust_scaling_by_hand():
+    encoder, (train, synthetic) = encode({"a": [1.0, 2.0, 3.0, 4.0]}, {"a": [5.0, 6.0, 7.0, None]})
+    # Of 7 numbers the quartiles are the 2nd, 4th and 6th: 2, 4, 6.
+    assert train.numbers.ravel().tolist() == [-0.75, -0.5, -0.25, 0.0]
+    assert synthetic.numbers.ravel().tolist() == [0.25, 0.5, 0.75, 0.0]
+    assert synthetic.number_missing.ravel().tolist() == [False, False, False, True]
+    assert encoder.notes == ()
+
+
+def test_a_column_of_mostly_one_value_is_scaled_by_its_standard_deviation():
+    _, (part,) = encode({"a": [0.0] * 9 + [10.0]})
+    assert part.numbers.ravel().tolist() == pytest.approx([0.0] * 9 + [10.0 / 3.0], rel=1e-6)
+
+
+def test_rank_scaling_by_hand():
+    _, (part,) = encode({"a": [10.0, 10.0, 1e9, -5.0]}, scaling="rank")
+    # Average ranks, counted from one half: -5 has 1/2, the two tens 2, the largest 7/2, of 4.
+    assert part.numbers.ravel().tolist() == [0.0, 0.0, 0.75, -0.75]
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30, unique=True), st.floats(0.5, 100), st.floats(-50, 50))
+def test_robust_scaling_does_not_see_units(values, factor, shift):
+    moved = [value * factor + shift for value in values]
+    if len(set(moved)) < len(values):
+        return
+    _, (one,) = encode({"a": values})
+    _, (other,) = encode({"a": moved})
+    spread = np.ptp(values)
+    gap = min(abs(a - b) for i, a in enumerate(values) for b in values[:i])
+    if gap > 1e-6 * spread:
+        np.testing.assert_allclose(one.numbers, other.numbers, rtol=1e-3, atol=1e-3)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12))
+def test_any_finite_numbers_can_be_scaled_and_keep_their_order(values):
+    for scaling in ("robust", "rank"):
+        encoder, (part,) = encode({"a": values, "b": values}, scaling=scaling)
+        if len(set(values)) == 1:
+            assert part.number_names == ()
+            assert all("is constant" in note for note in encoder.notes)
+            continue
+        numbers = part.numbers[:, 0]
+        assert np.isfinite(numbers).all()
+        assert (np.abs(numbers) <= 1e6).all()
+        order = np.argsort(values, kind="stable")
+        assert (np.diff(numbers[order]) >= 0.0).all()
+
+
+def test_constant_columns_are_left_out_unless_cells_are_missing():
+    encoder, (part, _) = encode({"a": [5, 5], "b": [5, None], "c": ["x", "x"]}, {"a": [5.0], "b": [5.0], "c": ["x"]})
+    assert part.number_names == ("b",)
+    assert part.number_missing.tolist() == [[False], [True]]
+    assert part.category_names == ("c",)
+    assert part.names == ("a", "b", "c")
+    assert encoder.notes == ("column 'a' is constant and left out of the numbers",)
+    assert part.matrix().tolist() == [[0.0, 0.0], [0.0, 1.0]]
+
+
+def test_notes_name_what_a_reader_should_know():
+    rows = 40
+    content = {
+        "id": [f"person {i}" for i in range(rows)],
+        "town": ["A", "B"] * (rows // 2),
+        "income": [*range(rows - 1), 1e9],
+        "empty": [None] * rows,
+    }
+    encoder, _ = encode(content)
+    assert [note.split(" ", 3)[1] for note in encoder.notes] == ["'id'", "'income'", "'empty'"]
+    assert "40 different texts in 40 rows" in encoder.notes[0]
+    assert "scaling='rank'" in encoder.notes[1]
+    assert "no values at all" in encoder.notes[2]
+    assert encode(content, scaling="rank")[0].notes[1] == encoder.notes[2]
+
+
+def test_exactly_half_different_texts_are_not_flagged():
+    assert encode({"a": ["x", "y", "z"] * 2})[0].notes == ()
+    assert len(encode({"a": ["x", "y", "z", "w", "x"]})[0].notes) == 1
+
+
+def test_frequencies_can_come_from_a_reference():
+    train, synthetic = as_table({"a": ["x", "x", "y"]}), as_table({"a": ["x", None, "z"]})
+    encoder = TableEncoder.fit(train, synthetic, reference=train)
+    assert encoder.frequencies[0].tolist() == [2 / 3, 1 / 3, 0.0, 0.0]
+    assert TableEncoder.fit(train, synthetic).frequencies[0].tolist() == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
+    with pytest.raises(InputError, match="takes values that the pooled rows have, got a missing value in row 1"):
+        TableEncoder.fit(train, reference=synthetic)
+
+
+def test_distances_in_the_matrix():
+    _, (part,) = encode({"n": [0.0, 1.0, 2.0, 3.0, None], "c": ["x", "x", "y", None, "x"]})
+    matrix = part.matrix().astype(float)
+    distance = np.linalg.norm(matrix[:, None] - matrix[None], axis=2)
+    step = part.numbers[1, 0] - part.numbers[0, 0]
+    assert distance[0, 1] == pytest.approx(step)
+    assert distance[1, 2] == pytest.approx(math.hypot(step, 1.0))
+    assert distance[2, 3] == pytest.approx(math.hypot(step, 1.0))
+    assert distance[0, 4] == pytest.approx(math.hypot(part.numbers[0, 0], 1.0))
+
+
+def test_a_matrix_that_would_not_fit_is_refused():
+    _, (part,) = encode({"id": [f"p{i}" for i in range(1000)], "n": np.arange(1000)})
+    assert part.matrix_width == 1001
+    assert part.matrix(memory=4 * 1000 * 1001).shape == (1000, 1001)
+    with pytest.raises(InputError, match=r"at least 4004000 bytes .* column 'id' has 1000 categories"):
+        part.matrix(memory=4 * 1000 * 1001 - 1)
+    _, (numbers,) = encode({"n": np.arange(9)})
+    with pytest.raises(InputError, match="memory takes at least 36 bytes"):
+        numbers.matrix(memory=8)
+
+
+def test_only_what_was_seen_can_be_encoded():
+    train = as_table({"a": [1, 2, 4], "b": ["x", "y", "x"]}, "train")
+    encoder = TableEncoder.fit(train)
+    assert encoder.transform(train.take([2, 0]).select(["b", "a"])).cells.tolist() == [[2, 0], [0, 0]]
+    for content, says in (
+        ({"a": [3], "b": ["x"]}, "new column 'a' takes values that the pooled rows have, got 3 in row 0"),
+        ({"a": [5], "b": ["x"]}, "got 5 in row 0"),
+        ({"a": [0], "b": ["x"]}, "got 0 in row 0"),
+        ({"a": [1], "b": ["z"]}, "got 'z' in row 0"),
+        ({"a": [1], "b": [None]}, "got a missing value in row 0"),
+        ({"a": [None], "b": ["x"]}, "got a missing value in row 0"),
+        ({"a": ["1"], "b": ["x"]}, "takes numbers as in the pooled rows, got text"),
+        ({"b": ["x"]}, "new has no column 'a'"),
+    ):
+        with pytest.raises(InputError, match=says):
+            encoder.transform(as_table(content, "new"))
+
+
+def test_missing_cells_alone_can_be_taken_and_encoded():
+    table = as_table({"a": [1.0, None, 2.0], "b": ["x", None, "y"]})
+    part = TableEncoder.fit(table).transform(table.take([1]))
+    assert part.cells.tolist() == [[2, 2]]
+    assert part.number_missing.tolist() == [[True]]
+
+
+def test_one_row_and_bad_options():
+    encoder, (part,) = encode({"a": [1], "b": ["x"]})
+    assert part.cells.tolist() == [[0, 0]]
+    assert part.matrix().shape == (1, 0)
+    assert str(part) == "1 rows: 0 columns of numbers, 1 of categories"
+    assert "fitted on 1 pooled rows" in str(encoder)
+    with pytest.raises(InputError, match="scaling takes one of 'robust', 'rank', got 'minmax'"):
+        encode({"a": [1]}, scaling="minmax")
+    with pytest.raises(InputTypeError, match="at least one table"):
+        TableEncoder.fit()

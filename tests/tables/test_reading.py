@@ -1,0 +1,244 @@
+"""Reading files into tables: the same content from every format, and an error with a place for every broken file."""
+
+import datetime as dt
+import gzip
+
+import numpy as np
+import polars as pl
+import pytest
+
+from whosin.errors import InputError, InputTypeError
+from whosin.tables import Table, as_table, read_numeric, read_table, text
+
+FRAME = pl.DataFrame(
+    {
+        "age": [31, None, 54, 31],
+        "weight": [70.5, 80.25, None, -0.0],
+        "city": ["Bonn", "Ulm, Donau", None, 'the "old" town\nby the river'],
+        "member": [True, False, None, True],
+        "born": [dt.date(1990, 1, 31), None, dt.date(1965, 12, 1), dt.date(2262, 4, 12)],
+        "seen": [dt.datetime(2024, 2, 29, 12, 30, 15, 250000), None, dt.datetime(1969, 1, 1), dt.datetime(2024, 1, 1)],
+    }
+)
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return path
+
+
+def written(folder):
+    FRAME.write_csv(folder / "polars.csv")
+    FRAME.to_pandas().to_csv(folder / "pandas.csv", index=False)
+    FRAME.write_csv(folder / "tabs.tsv", separator="\t")
+    FRAME.write_csv(folder / "windows.csv", line_terminator="\r\n")
+    (folder / "packed.csv.gz").write_bytes(gzip.compress((folder / "polars.csv").read_bytes()))
+    (folder / "marked.csv").write_bytes(b"\xef\xbb\xbf" + (folder / "polars.csv").read_bytes())
+    FRAME.write_parquet(folder / "t.parquet")
+    FRAME.write_ipc(folder / "t.arrow")
+    FRAME.write_ipc(folder / "zipped.feather", compression="zstd")
+    FRAME.write_ipc_stream(folder / "stream.arrow")
+    return sorted(path for path in folder.iterdir())
+
+
+def test_every_format_gives_the_same_table(tmp_path):
+    expected = as_table(FRAME)
+    paths = written(tmp_path)
+    assert len(paths) == 10
+    for path in paths:
+        table = read_table(path)
+        assert table.fingerprint() == expected.fingerprint(), path.name
+        assert table.origin == path.name
+
+
+def test_what_is_read(tmp_path):
+    table = read_table(next(path for path in written(tmp_path) if path.name == "pandas.csv"))
+    assert [table.kind(name) for name in table.names] == ["number", "number", "category", "category", "date", "date"]
+    np.testing.assert_array_equal(table.column("age"), [31.0, np.nan, 54.0, 31.0])
+    assert table.column("city").tolist() == FRAME["city"].to_list()
+    assert table.column("member").tolist() == ["True", "False", None, "True"]
+    assert table.column("born")[0] == (dt.date(1990, 1, 31) - dt.date(1970, 1, 1)).days * 86400
+    assert table.column("seen")[0] == dt.datetime(2024, 2, 29, 12, 30, 15, 250000, tzinfo=dt.UTC).timestamp()
+    assert np.signbit(table.column("weight")).tolist() == [False, False, False, False]
+
+
+def test_numpy_files(tmp_path):
+    np.save(tmp_path / "m.npy", np.arange(6).reshape(3, 2))
+    np.savez(tmp_path / "m.npz", only=np.arange(6.0).reshape(3, 2))
+    named = np.array([(1, "x"), (2, "y")], dtype=[("a", "i4"), ("b", "U3")])
+    np.save(tmp_path / "named.npy", named)
+    assert read_table(tmp_path / "m.npy").fingerprint() == read_table(tmp_path / "m.npz").fingerprint()
+    assert read_table(tmp_path / "m.npy").names == ("column 0", "column 1")
+    assert read_table(tmp_path / "named.npy").column("b").tolist() == ["x", "y"]
+
+
+def test_a_first_line_of_numbers_is_data_unless_told_otherwise(tmp_path):
+    path = write(tmp_path / "plain.csv", "1,2\n3,4\n")
+    assert read_table(path).rows == 2
+    assert read_table(path, header=True).names == ("1", "2")
+    mixed = write(tmp_path / "mixed.csv", "1,x,x\n2,y,y\n")
+    with pytest.raises(InputError, match=r"first line was taken as names.*'x' 2 times"):
+        read_table(mixed)
+    assert read_table(mixed, header=False).column("column 1").tolist() == ["x", "y"]
+
+
+def test_numbers_may_have_blanks_and_texts_keep_theirs(tmp_path):
+    table = read_table(write(tmp_path / "x.csv", "a,b,c\n 1, yes,NA\n2 ,yes, nan \n , yes,5e-1\n"))
+    np.testing.assert_array_equal(table.column("a"), [1.0, 2.0, np.nan])
+    assert table.column("b").tolist() == [" yes", "yes", " yes"]
+    np.testing.assert_array_equal(table.column("c"), [np.nan, np.nan, 0.5])
+
+
+def test_missing_texts_can_be_chosen(tmp_path):
+    path = write(tmp_path / "x.csv", "a,b\n1,?\nNA,y\n-9,y\n")
+    table = read_table(path, missing=("?", "-9", "NA"))
+    np.testing.assert_array_equal(table.column("a"), [1.0, np.nan, np.nan])
+    assert table.column("b").tolist() == [None, "y", "y"]
+    assert read_table(path, missing=()).column("a").tolist() == ["1", "NA", "-9"]
+
+
+def test_columns_and_categories_can_be_chosen(tmp_path):
+    path = write(tmp_path / "x.csv", "zip,n,day\n01234,1,2020-01-01\n1234,2,2020-01-02\n")
+    assert read_table(path).column("zip").tolist() == [1234.0, 1234.0]
+    table = read_table(path, columns=["day", "zip"], categories=["zip", "day"])
+    assert table.names == ("day", "zip")
+    assert table.column("zip").tolist() == ["01234", "1234"]
+    assert table.column("day").tolist() == ["2020-01-01", "2020-01-02"]
+    with pytest.raises(InputError, match="no column 'town' to take as a category; it has zip, n, day"):
+        read_table(path, categories=["town"])
+    with pytest.raises(InputError, match="no column 'town'"):
+        read_table(path, columns=["town"])
+
+
+def test_whole_numbers_that_floats_do_not_tell_apart_stay_text(tmp_path):
+    path = write(tmp_path / "x.csv", f"id,x\n{2**53 + 1},1e300\n{2**53},2e300\n")
+    table = read_table(path)
+    assert table.column("id").tolist() == [str(2**53 + 1), str(2**53)]
+    assert table.kind("x") == "number"
+    assert read_numeric(path, ["id"])[0].ravel().tolist() == [2.0**53, 2.0**53]
+
+
+def test_dates_with_and_without_time_and_zone(tmp_path):
+    table = read_table(
+        write(
+            tmp_path / "x.csv",
+            "a,b,c,d\n2020-01-01 10:00,2020-01-01T10:00:00Z,2020-01-01,01/02/2020\n"
+            "2020-01-01 11:00,2020-01-01T12:00:00+02:00,2020-13-01,02/02/2020\n",
+        )
+    )
+    ten = dt.datetime(2020, 1, 1, 10, tzinfo=dt.UTC).timestamp()
+    assert table.column("a").tolist() == [ten, ten + 3600]
+    assert table.column("b").tolist() == [ten, ten]
+    assert (table.kind("c"), table.kind("d")) == ("category", "category")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'a,b\n5" pipe,1\n7" pipe,2\n',
+        'a,b\n5 "inch" pipe,1\n\n7,2\n',
+        'a,b\n"x"y,1\nz,2\n',
+        "\n\na,b\n1,2\n\n\n3,4\n\n",
+        "a,b\r1,2\r3,4\r",
+        'a,b\n"one\ntwo",2\n"3,4",5',
+        'a,b\n"",2\n"x ""y"" z",5',
+    ],
+)
+def test_odd_files_read_as_the_csv_module_reads_them(tmp_path, content):
+    import csv
+    import io
+
+    rows = [row for row in csv.reader(io.StringIO(content.replace("\r", "\n"), newline="")) if row]
+    table = read_table(write(tmp_path / "x.csv", content), categories=["a", "b"])
+    got = [[cell or "" for cell in cells] for cells in zip(table.column("a"), table.column("b"), strict=True)]
+    assert got == rows[1:]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
+def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
+    body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
+    monkeypatch.setattr(text, "_CHUNK", chunk)
+    assert text._regular_rows(body, 2, ",") == 4
+    assert text._regular_rows(body, 3, ",") is None
+    assert text._regular_rows(body + b"\n5", 2, ",") is None
+    assert text._regular_rows(body + b"\n", 2, ",") is None
+    assert text._regular_rows(b'1,x"y', 2, ",") is None
+    assert text._regular_rows(b'1,"y', 2, ",") is None
+
+
+NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("x.csv", b"", "x.csv is empty"),
+        ("x.csv", b"\n \n", "x.csv is empty"),
+        ("x.csv", b"a,b\n", "x.csv has names but no rows"),
+        ("x.csv", b"a,b\n\n\n", "names but no rows"),
+        ("x.csv", b"a,b\n1,2\n3,4,5\n", "line 3 takes 2 cells, got 3"),
+        ("x.csv", b"a,b\n1,2\n\n3\n", "line 4 takes 2 cells, got 1"),
+        ("x.csv", b'a,b\n"1\n2",2\n3\n', "line 4 takes 2 cells, got 1"),
+        ("x.csv", b'a,b\n1,2\n"3,4\n5,6\n', "line 3 takes 2 cells, got 1"),
+        ("x.csv", b'a,b\n1,"' + b"x" * 200_000 + b'" y\n', "line 2 cannot be read: field larger"),
+        ("x.csv", NOT_UTF8, "takes UTF-8, got the byte 0xfc on line 3"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "takes UTF-8, got the byte 0xff on line 1"),
+        ("x.csv", b"a;b\n1;2\n", "is the separator ';'"),
+        ("x.csv", b"a,a\n1,2\n", "'a' 2 times"),
+        ("x.csv", b"a,b\n1,2\n3,-inf\n", "x.csv column 'b' takes finite numbers, got -inf in row 1"),
+        ("x.csv.gz", b"a,b\n1,2\n", "takes gzip"),
+        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100)[:30], "takes gzip"),
+        ("x.parquet", b"", "takes Parquet"),
+        ("x.parquet", b"a,b\n1,2\n", "takes Parquet"),
+        ("x.parquet", b"PAR1" + b"\0" * 40 + b"PAR1", "takes Parquet"),
+        ("x.arrow", b"", "takes Arrow IPC"),
+        ("x.feather", b"ARROW1" + b"\0" * 40, "takes Arrow IPC"),
+        ("x.npy", b"", "plain NumPy array"),
+        ("x.npy", b"\x93NUMPY", "plain NumPy array"),
+        ("x.npz", b"PK\x03\x04", "plain NumPy array"),
+        ("x.xlsx", b"", r"endings \.csv, .* got 'x.xlsx'"),
+    ],
+)
+def test_broken_files_say_what_is_wrong(tmp_path, name, content, says):
+    with pytest.raises(InputError, match=says):
+        read_table(write(tmp_path / name, content))
+
+
+def test_objects_in_numpy_files_are_not_loaded(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "y.npz", np.array([None], dtype=object))
+    for name in ("x.npy", "y.npz"):
+        with pytest.raises(InputError, match="objects are not loaded"):
+            read_table(tmp_path / name)
+
+
+def test_frames_in_files_are_checked_like_frames(tmp_path):
+    pl.DataFrame({"a": [[1], [2]]}).write_parquet(tmp_path / "nested.parquet")
+    with pytest.raises(InputTypeError, match=r"nested.parquet column 'a' takes numbers.*List"):
+        read_table(tmp_path / "nested.parquet")
+    pl.DataFrame({"a": []}, schema={"a": pl.Int64}).write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(InputError, match=r"none\.parquet takes at least one row"):
+        read_table(tmp_path / "none.parquet")
+
+
+@pytest.mark.parametrize("separator", ["", ",,", '"', "\n", "§", 3])
+def test_bad_separators(tmp_path, separator):
+    with pytest.raises(InputError, match="separator takes one plain character"):
+        read_table(write(tmp_path / "x.csv", "a\n1\n"), separator=separator)
+
+
+def test_other_separators_and_names(tmp_path):
+    table = read_table(write(tmp_path / "X.CSV", " a ;;c\n1;2;3\n"), separator=";")
+    assert table.names == ("a", "column 1", "c")
+    assert isinstance(table, Table)
+
+
+def test_read_numeric_takes_every_format(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2], "b": [0.5, 1.5], "c": [True, False]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_ipc(tmp_path / "t.feather")
+    for name in ("t.parquet", "t.feather"):
+        assert read_numeric(tmp_path / name)[0].tolist() == [[1.0, 0.5, 1.0], [2.0, 1.5, 0.0]]
+    frame.with_columns(pl.lit(None, dtype=pl.Int64).alias("d")).write_parquet(tmp_path / "n.parquet")
+    with pytest.raises(InputError, match="column 'd', got '' in record 0"):
+        read_numeric(tmp_path / "n.parquet")
