@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.errors import CalibrationError, ImplicationError, InputError, InputTypeError, WhosinError
+from whosin.errors import CalibrationError, ImplicationError, InputError, InputTypeError, WhosinError, check_whole
 from whosin.plots.roc import RocDisplay
 
 NAN, INF = math.nan, math.inf
@@ -619,3 +619,7 @@ def test_a_bad_value_leaves_no_half_made_object():
         wi.mechanisms.FiniteMechanism()
     with pytest.raises(TypeError):
         wi.mechanisms.AdditiveMechanism(sum, 1.0)
+
+
+def test_large_whole_numbers_keep_their_last_digit():
+    assert check_whole("capacity", 2**53 + 1) == 2**53 + 1

@@ -336,11 +336,11 @@ def test_bad_counts(wrong):
 def test_result_in_words():
     covered = Unlearning(1.0, 0.01, 0.8, 5)
     assert str(covered) == "Unlearning(epsilon=1, inclusion=0.01, threshold=0.8): 5 of 8 deletions"
-    assert "Up to 8 deletion requests are covered" in covered.explain()
-    assert "at least 87.33%; 3 more are covered" in covered.explain()
+    assert "Deletion requests covered: 8." in covered.explain()
+    assert "at least 87.33%; still covered: 3." in covered.explain()
     assert "train anew" in Unlearning(1.0, 0.01, 0.8, 9).explain()
     assert "Not a single deletion" in Unlearning(1.0, 0.5, 0.8).explain()
-    assert "After" not in Unlearning(1.0, 0.01, 0.8).explain()
+    assert "asked for" not in Unlearning(1.0, 0.01, 0.8).explain()
     assert any("added or removed" in line for line in covered.assumes)
     assert any("independently" in line for line in covered.assumes)
     assert "<li>" in covered._repr_html_()

@@ -160,15 +160,14 @@ class Unlearning:
             covered = f"Not a single deletion is covered at {b}: train anew without the record, or draw fewer records."
         else:
             covered = (
-                f"Up to {self.capacity:,} deletion requests are covered: whatever the model shows, the probability "
-                f"that none of these records was used in training stays at or above {b}."
+                f"Deletion requests covered: {self.capacity:,}. Whatever the model shows, the probability that none of "
+                f"these records was used in training stays at or above {b}."
             )
         sentences = [f"Each record was used with probability {draw}, in {self.epsilon:g}-DP training. {covered}"]
         if self.requests:
-            so_far = (
-                f"After {self.requests:,} requests that probability is at least {_percent(self.none_used, down=True)}"
-            )
-            more = f"{self.remaining:,} more are covered" if self.holds else "that is more than is covered: train anew"
+            least = _percent(self.none_used, down=True)
+            so_far = f"With {self.requests:,} asked for so far, none was used with probability at least {least}"
+            more = f"still covered: {self.remaining:,}" if self.holds else "that is more than is covered: train anew"
             sentences.append(f"{so_far}; {more}.")
         sentences.append("Deleting a record from the pool is still due: it must not be drawn again.")
         return " ".join(sentences)

@@ -1,7 +1,6 @@
 """Laplace noise around listed sums: against the exact game's own arithmetic, closed forms, and many digits."""
 
 import itertools
-import math
 
 import mpmath
 import numpy as np
@@ -58,11 +57,11 @@ def test_many_digits(name, k):
     f = POOLS[name]
     for scale, record in ((0.3, len(f) - 1), (2.0, 0)):
         laws = SubsetSumLaws(f, k, scale, "laplace")
-        for epsilon, swapped in itertools.product((0.0, 0.4, 3.0), (False, True)):
+        for epsilon, swapped in itertools.product((0.0, 0.4, 3.0, 14.0), (False, True)):
             lower, upper = laws.divergence(record, epsilon, swapped)
             truth = exact(f, k, scale, record, epsilon, swapped)
             assert lower <= truth <= upper
-            assert upper - lower <= 1e-12 * (1.0 + math.exp(epsilon))
+            assert upper - lower <= 1e-8 * upper + 1e-20
 
 
 @pytest.mark.parametrize(("name", "k"), CASES)
@@ -93,7 +92,7 @@ def test_epsilon_of_the_world(noise_scale):
         truth = whosin.worlds.uniform_subsets(list(range(len(f))), k).play(query).pmp(delta).epsilon
         limits = SubsetSumLaws(f, k, noise_scale, "laplace").epsilon(delta)
         assert limits[:, 0].max() - 1e-9 <= truth <= limits[:, 1].max() + 1e-9
-        assert np.all(limits[:, 1] - limits[:, 0] <= 1e-5)
+        assert np.all(limits[:, 1] - limits[:, 0] <= 1e-8)
         assert np.all(limits[:, 1] <= pairwise_epsilons(f, noise_scale, delta, noise="laplace"))
 
 

@@ -148,6 +148,14 @@ def test_any_finite_numbers_can_be_scaled_and_keep_their_order(values):
         assert (np.diff(numbers[order]) >= 0.0).all()
 
 
+@pytest.mark.parametrize("exponent", [-1022, -600, 600, 1022])
+@pytest.mark.parametrize("values", [[-1.5, 0.0, 0.25, 1.75], [1.0, 1.0, 1.0, 1.0, -1.5]])
+def test_robust_scaling_does_not_overflow(values, exponent):
+    _, (plain,) = encode({"a": values})
+    _, (huge,) = encode({"a": np.ldexp(values, exponent)})
+    np.testing.assert_array_equal(huge.numbers, plain.numbers)
+
+
 def test_constant_columns_are_left_out_unless_cells_are_missing():
     encoder, (part, _) = encode({"a": [5, 5], "b": [5, None], "c": ["x", "x"]}, {"a": [5.0], "b": [5.0], "c": ["x"]})
     assert part.number_names == ("b",)
@@ -221,6 +229,7 @@ def test_only_what_was_seen_can_be_encoded():
         ({"a": [1], "b": ["z"]}, "got 'z' in row 0"),
         ({"a": [1], "b": [None]}, "got a missing value in row 0"),
         ({"a": [None], "b": ["x"]}, "got a missing value in row 0"),
+        ({"a": [1, None], "b": ["x", "y"]}, "got a missing value in row 1"),
         ({"a": ["1"], "b": ["x"]}, "takes numbers as in the pooled rows, got text"),
         ({"b": ["x"]}, "new has no column 'a'"),
     ):

@@ -89,6 +89,11 @@ def test_numbers_may_have_blanks_and_texts_keep_theirs(tmp_path):
     np.testing.assert_array_equal(table.column("c"), [np.nan, np.nan, 0.5])
 
 
+def test_blank_lines_do_not_count_and_quoted_nothing_is_a_missing_cell(tmp_path):
+    assert read_table(write(tmp_path / "x.csv", "a\n1\n\n2\n\n")).column("a").tolist() == [1.0, 2.0]
+    np.testing.assert_array_equal(read_table(write(tmp_path / "y.csv", 'a\n1\n""\n')).column("a"), [1.0, np.nan])
+
+
 def test_missing_texts_can_be_chosen(tmp_path):
     path = write(tmp_path / "x.csv", "a,b\n1,?\nNA,y\n-9,y\n")
     table = read_table(path, missing=("?", "-9", "NA"))
@@ -164,6 +169,8 @@ def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
     assert text._regular_rows(body + b"\n", 2, ",") is None
     assert text._regular_rows(b'1,x"y', 2, ",") is None
     assert text._regular_rows(b'1,"y', 2, ",") is None
+    assert text._regular_rows(b'x"1,2"y', 1, ",") is None
+    assert text._regular_rows(b"1\n\n2", 1, ",") is None
 
 
 NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")

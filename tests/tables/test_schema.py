@@ -1,6 +1,7 @@
 """Whether tables go together, and the rows they share."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +124,20 @@ def test_rows_of_many_wide_columns_do_not_overflow():
     twin[::2, 11] += 1.0
     assert shared_rows(as_table(twin), as_table(matrix)) == 1500
     assert duplicate_rows(as_table(np.vstack([matrix, twin]))) == 1500
+
+
+def test_rows_that_differ_in_one_digit_of_a_long_number_differ():
+    # Seventy columns of two values are seventy binary digits: the first ones would fall out of 64 bits.
+    rows = np.tile(np.arange(70) % 2, (2, 1)).astype(float)
+    spread = np.vstack([rows, 1.0 - rows])
+    spread[1, 0] = 1.0 - spread[1, 0]
+    assert duplicate_rows(as_table(spread)) == 1
+    assert shared_rows(as_table(spread[:1]), as_table(spread[1:])) == 0
+
+
+def test_dates_with_and_without_a_time_zone_do_not_go_together():
+    days = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"]))
+    zoned, plain = as_table({"a": days.dt.tz_localize("Europe/Paris")}), as_table({"a": days})
+    with pytest.raises(InputError, match=r"dates with a time zone in data .* and dates in data"):
+        match_tables(zoned, plain)
+    assert shared_rows(zoned, as_table({"a": days.dt.tz_localize("Europe/Paris").dt.tz_convert("UTC")})) == 2

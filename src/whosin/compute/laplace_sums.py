@@ -8,10 +8,14 @@ sum attains its supremum, which settles δ = 0.
 
 What is known about the error, all of it in the enclosures (u the unit of rounding 2⁻⁵³):
 
-* A sum is off by at most η = u·(r + 6)·(the r largest |f| in noise scales, added up), r the smaller of k and N - k. A
-  mixture moves by at most η/2 in total variation with that, which costs (1 + γ)·η/2, and ln(p/q) by at most 2η.
-* A and B come from a recursion in logarithms that carries a limit on its error along: e_new is the mean of both errors,
-  weighted as the terms are, and some u·(1 + |logarithm|).
+* A sum is off by at most η = u·(r + 6)·(the r largest |f| in noise scales, added up), r the smaller of k and N - k,
+  which changes a density by a factor within e^{±η}.
+* A and B come from a recursion in logarithms that carries a limit on its error along: the mean of both terms' errors,
+  weighted as the terms are, and some u·(1 + |logarithm|). That, too, is a factor, and so is what the differences and
+  sums of E_γ lose.
+* With all the factors within e^{±s}, e^{-s}·E_γ'' ≤ E_γ ≤ e^s·E_γ' for the computed densities, γ'' = γ·e^{2s} and
+  γ' = γ·e^{-2s}. A zero that is off by 1e-13 costs its square: 1e-25 for each sum is added. So small divergences keep
+  their digits, at any γ.
 """
 
 from __future__ import annotations
@@ -28,8 +32,13 @@ __all__ = ["LaplaceLaws", "LaplaceSums"]
 Array = NDArray[np.float64]
 
 _U = 2.0**-53
-_SUMMING = 1e-14
-"""Room for the rounding of e^ε and of the last sums, relative to 1 + γ."""
+_ARITHMETIC = 100.0 * _U
+"""Relative rounding of p - γq, of the pieces of its integral and of their sum."""
+
+_MISPLACED = 1e-25
+"""What a zero may cost that is not quite where it should be, and what is lost below e^_FAINT."""
+
+_FAINT = -700.0
 
 
 class LaplaceSums:
@@ -78,13 +87,10 @@ class _Side:
         right, right_slip = _accumulated(logs[::-1], gaps[::-1])
         return cls(left, right[::-1], left_slip, right_slip[::-1])
 
-    def error(self, gaps: Array) -> float:
-        """Limit on ∫|error| of the density."""
-        covered = -np.expm1(-gaps)
-        inner = covered @ (np.exp(self.left) * self.left_slip)[:-1]
-        inner += covered @ (np.exp(self.right) * self.right_slip)[1:]
-        ends = math.exp(self.right[0]) * self.right_slip[0] + math.exp(self.left[-1]) * self.left_slip[-1]
-        return 0.51 * float(inner + ends)
+    def slip(self) -> float:
+        """Limit on the error of a logarithm, where it counts."""
+        parts = ((self.left, self.left_slip), (self.right, self.right_slip))
+        return max(float(slips[logs > _FAINT].max(initial=0.0)) for logs, slips in parts)
 
     def log_density(self, gaps: Array) -> tuple[Array, Array]:
         """ln 2·density at the centres, and limits on the errors."""
@@ -104,6 +110,16 @@ class LaplaceLaws:
 
     def divergence(self, epsilon: float, swapped: bool) -> tuple[float, float, float]:
         """Lower and upper limit of E_{e^ε}, and its slope -dE/dε (not enclosed); e^ε must be finite."""
+        slip = max(side.slip() for side in self.sides) + self.shift + _ARITHMETIC + 2.0 * _U * epsilon
+        if slip > 1.0:
+            return 0.0, 1.0, 0.0
+        lower, _ = self._computed(epsilon + 2.0 * slip, swapped)
+        upper, slope = self._computed(epsilon - 2.0 * slip, swapped)
+        lost = _MISPLACED * (len(self.gaps) + 1)
+        return max(0.0, lower * math.exp(-slip) - lost), min(1.0, upper * math.exp(slip) + lost), slope
+
+    def _computed(self, epsilon: float, swapped: bool) -> tuple[float, float]:
+        """E_{e^ε} of the computed densities, and its slope."""
         gamma = math.exp(epsilon)
         one, two = self.sides[::-1] if swapped else self.sides
         weights = [np.exp(part) for part in (one.left, two.left, one.right, two.right)]
@@ -116,9 +132,7 @@ class LaplaceLaws:
             ends = right[0] * (rising[0] > 0.0) + left[-1] * (falling[-1] > 0.0)
             return 0.5 * float(pieces.sum() + ends)
 
-        value, slope = mass(falling, rising), gamma * mass(weights[1], weights[3])
-        error = one.error(self.gaps) + gamma * two.error(self.gaps) + (1.0 + gamma) * (0.5 * self.shift + _SUMMING)
-        return min(1.0, max(0.0, value - error)), min(1.0, max(0.0, value + error)), slope
+        return mass(falling, rising), gamma * mass(weights[1], weights[3])
 
     def largest_log_ratio(self) -> tuple[float, float]:
         """Lower and upper limit of the supremum of |ln p/q|, which is the smallest ε at δ = 0."""

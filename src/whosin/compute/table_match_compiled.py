@@ -19,7 +19,7 @@ __all__ = ["scan_compiled"]
 numba = importlib.import_module("numba")
 
 _WIDTH = 1024
-"""Synthetic rows of a tile, a multiple of ``LANES``: its columns stay in the second-level cache while the targets pass."""
+"""Synthetic rows of a tile, a multiple of ``LANES``; its columns stay in the second-level cache as targets pass."""
 
 
 def _compiled(function: Callable[..., Any]) -> Any:

@@ -168,7 +168,7 @@ def pilot_ball(pilot: Pilot) -> Ball:
 
 
 def check_draws(eta: float, target: float, budget: Budget, scale: float = 0.0) -> None:
-    """Raise a CalibrationError if so few draws certify nothing, however harmless they look; or did not, at any scale."""
+    """Raise a CalibrationError if so few draws can certify nothing, or if they did not, at any scale."""
     needed = draws_needed(target, budget.level)
     if budget.subsets < needed or math.isinf(scale):
         raise CalibrationError(

@@ -137,21 +137,21 @@ def _read_regular(body: bytes, width: int, separator: str) -> pl.DataFrame | Non
 
 
 def _regular_rows(body: bytes, width: int, separator: str) -> int | None:
-    """Count the lines, or return None if one of them has not ``width`` cells or a quote that opens within a cell."""
+    """Count the lines, or return None if one is blank, has not ``width`` cells or a quote that opens within a cell."""
     rows, inside, cells, last = 0, False, 0, _NEWLINE
     for start in range(0, len(body), _CHUNK):
         piece = np.frombuffer(body, dtype=np.uint8, count=min(_CHUNK, len(body) - start), offset=start)
         commas, ends = piece == ord(separator), piece == _NEWLINE
         quotes = piece == _QUOTE
+        before = np.concatenate(([last], piece[:-1]))
         if inside or quotes.any():
             after = np.logical_xor.accumulate(np.concatenate(([inside], quotes)))
-            before = np.concatenate(([last], piece[:-1]))
             opens = quotes & ~after[:-1]
             if not np.isin(before[opens], (ord(separator), _NEWLINE, _QUOTE)).all():
                 return None
             commas, ends, inside = commas & ~after[1:], ends & ~after[1:], bool(after[-1])
         counts, cells = _count_cells(commas, ends, cells)
-        if (counts != width - 1).any():
+        if (counts != width - 1).any() or (before[ends] == _NEWLINE).any():
             return None
         rows, last = rows + len(counts), int(piece[-1])
     return rows + 1 if cells == width - 1 and not inside else None
