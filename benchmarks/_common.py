@@ -9,20 +9,27 @@ import statistics
 import subprocess
 import sys
 import venv
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
+
+import _side
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parent
 RESULTS = HERE / "results"
 RISKCAL_VERSION = "1.5.1"
 RISKCAL_ENV = TOP / ".venv-riskcal"
+DATA_VARIABLE = "WHOSIN_DATA"
 
-# One thread on both sides, so that CPU seconds compare work and not the number of cores.
+# One thread on every side, so that CPU seconds compare work and not the number of cores.
 THREADS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
 }
 
 
@@ -65,14 +72,22 @@ def _make_environment(environment: Path, requirement: list[str]) -> None:
     )
 
 
-def riskcal_python() -> Path:
-    """Interpreter that has the pinned riskcal; makes its environment when absent (builds the sdist: needs gcc)."""
-    python = executable(RISKCAL_ENV)
-    probe = f"import importlib.metadata as m, riskcal, sys; sys.exit(m.version('riskcal') != '{RISKCAL_VERSION}')"
+def peer_python(package: str, pinned: str, *, first: Sequence[str] = ()) -> Path:
+    """Interpreter of ``.venv-<package>`` with that version; made when absent, ``first`` being installed before it."""
+    environment = TOP / f".venv-{package}"
+    python = executable(environment)
+    probe = f"import importlib.metadata as m, {package}, sys; sys.exit(m.version('{package}') != '{pinned}')"
     if python.exists() and subprocess.run([str(python), "-c", probe], capture_output=True, check=False).returncode == 0:
         return python
-    _make_environment(RISKCAL_ENV, [f"riskcal=={RISKCAL_VERSION}"])
+    if first:
+        _make_environment(environment, list(first))
+    _make_environment(environment, [*first, f"{package}=={pinned}"])
     return python
+
+
+def riskcal_python() -> Path:
+    """Interpreter that has the pinned riskcal (pip builds its sdist: needs gcc)."""
+    return peer_python("riskcal", RISKCAL_VERSION)
 
 
 def whosin_python() -> Path:
@@ -105,6 +120,43 @@ def run_side(python: Path, script: str, *arguments: str) -> dict:
         tail = "\n".join(done.stderr.strip().splitlines()[-15:])
         raise SideFailed(f"{script} {' '.join(arguments)} ended with status {done.returncode}\n{tail}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def data_folder(given: str | None, dataset: str) -> Path:
+    """Folder of a data set under ``given`` or the environment's WHOSIN_DATA; a plain message if it is not there."""
+    top = given if given is not None else os.environ.get(DATA_VARIABLE)
+    if not top:
+        raise SystemExit(f"where is the data? Pass --data FOLDER or set {DATA_VARIABLE}: it must hold {dataset}/")
+    folder = Path(top).expanduser().resolve() / dataset
+    if not folder.is_dir():
+        raise SystemExit(f"{top} has no folder {dataset}")
+    return folder
+
+
+def peak_mebibytes() -> float | None:
+    """Largest resident memory of this process so far; unknown on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def report_cost(work: Callable[[], dict], packages: Sequence[str], import_seconds: float) -> None:
+    """Run the work once; print its answer, seconds, memory and the versions as one JSON line."""
+    before = peak_mebibytes()
+    cost = _side.timed(work)
+    line = {
+        "cpu_seconds": cost.cpu_seconds,
+        "wall_seconds": cost.wall_seconds,
+        "import_seconds": import_seconds,
+        "peak_mebibytes": peak_mebibytes(),
+        "before_mebibytes": before,
+        "values": _side.plain(cost.value),
+        "versions": {name: version(name) for name in packages},
+    }
+    print(json.dumps(line, allow_nan=False))
 
 
 def median(values: list[float]) -> float:

@@ -113,11 +113,12 @@ def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None)
     """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise InputTypeError(f"{name} takes a whole number, got {value!r} of type {type(value).__name__}")
-    whole = isinstance(value, numbers.Integral) or _as_float(value).is_integer()
+    number = int(value) if isinstance(value, numbers.Integral) else _as_float(value)
     limit = "" if high is None else f" and at most {high}"
-    if not whole or value < low or (high is not None and value > high):
+    whole = isinstance(number, int) or number.is_integer()
+    if not whole or number < low or (high is not None and number > high):
         raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {value!r}")
-    return int(value)
+    return int(number)
 
 
 def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whosin.auditing.cells import log_ratios, quantile_cells, symbol_cells
+from whosin.auditing.cells import Cells, coarser, log_ratios, quantile_cells, symbol_cells
 from whosin.auditing.counts import count_by_cell, count_scores
 
 values = st.lists(st.sampled_from([-np.finfo(float).max, -1.0, 0.0, 0.25, 1.0, 3.0, np.finfo(float).max]), max_size=40)
@@ -95,3 +95,17 @@ def test_thinned_keeps_exact_points_and_both_ends():
     assert np.array_equal(full.accused[place], few.accused)
     assert few.thinned() is few or len(few.thinned().thresholds) <= 2010
     assert full.roc().divergence(1.0) == pytest.approx(np.max(full.tpr - full.fpr), abs=2e-3)
+
+
+@given(
+    values=st.lists(st.floats(-5, 5), min_size=1, max_size=200),
+    edges=st.lists(st.floats(-5, 5), min_size=0, max_size=30, unique=True),
+    fewest=st.integers(1, 60),
+)
+def test_coarser_cells_hold_enough_and_are_unions(values, edges, fewest):
+    numbers, fine = np.array(values), Cells(np.sort(np.array(edges, dtype=float)))
+    coarse = coarser(fine, numbers, fewest)
+    counts = coarse.count(coarse.locate(numbers))
+    assert counts.sum() == len(numbers)
+    assert set(coarse.edges) <= set(fine.edges)
+    assert len(coarse) == 1 or counts.min() >= fewest

@@ -222,8 +222,10 @@ def test_demo_runs():
     text = flat(result.stdout)
     assert "0.731059" in text
     assert "It is attained: the bound is tight" in text
-    noise = float(re.search(r"Noise multiplier ([\d.]+) instead of 0\.8", text).group(1))
+    noise = float(re.search(r"raise the noise multiplier to ([\d.]+):", text).group(1))
     assert noise > 0.8
+    assert "Members can be told apart" in text
+    assert "It does not show that nothing leaks" in text
     advantage = float(re.search(r"advantage at most ([\d.]+) instead", text).group(1))
     assert 0.0495 < advantage <= 0.05
 

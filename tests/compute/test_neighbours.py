@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from whosin.compute import neighbours
+from whosin.compute import distance_blocks
 from whosin.compute.neighbours import ball_log_sums, counts_within, nearest
 from whosin.errors import InputError, InputTypeError
 
@@ -82,9 +82,9 @@ def test_many_coordinates():
 @pytest.mark.parametrize("dimension", [1, 3])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_blocks_and_threads_do_not_show(monkeypatch, dimension, jobs):
-    monkeypatch.setattr(neighbours, "_ROWS", 7)
-    monkeypatch.setattr(neighbours, "_WIDTH", 13)
-    monkeypatch.setattr(neighbours, "_DOUBTFUL", 2)
+    monkeypatch.setattr(distance_blocks, "_ROWS", 7)
+    monkeypatch.setattr(distance_blocks, "_WIDTH", 13)
+    monkeypatch.setattr(distance_blocks, "_DOUBTFUL", 2)
     for kind in ("plain", "whole", "clusters"):
         x, y = clouds(kind, dimension, 3)
         shares = []
@@ -170,6 +170,15 @@ def test_a_copy_weighs_infinitely_without_a_floor():
     assert ball_log_sums(y[:1], y, 10.0, floor=0.1)[0, 0] == pytest.approx(-math.log(0.1) - math.log(5.0))
     assert ball_log_sums([[3.0, 0.0]], y, 3.5)[0, 0] == pytest.approx(-math.log(3.0))
     assert ball_log_sums([[9.0, 9.0]], y, 1.0)[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("kind", ["plain", "small", "large"])
+def test_a_radius_beyond_everything(kind):
+    x, y = clouds(kind, 3, 7)
+    assert np.all(counts_within(x, y, [1e300, 1e200]) == len(y))
+    np.testing.assert_allclose(
+        ball_log_sums(x, y, 1e300)[:, 0], -np.log(all_distances(x, y)).sum(axis=1), rtol=1e-12, atol=1e-9
+    )
 
 
 def test_the_edge_belongs_to_the_ball():

@@ -247,7 +247,9 @@ def test_real_data_mean_is_computed_again(tasks, committed):
 
 def test_real_data_median_is_certified_again(tasks, committed):
     task = tasks["median"]
-    found = protect(task.function, task.pool, eta=0.25, subsets=real_data.SUBSETS, sensitivity="moment", rng=2)
+    found = protect(
+        task.function, task.pool, eta=0.25, subsets=real_data.SUBSETS, sensitivity="moment", split="total", rng=2
+    )
     size = math.sqrt(np.mean(np.asarray(found.certificate.noise_scale) ** 2))
     assert committed["median"]["0.25"]["moment"]["noise"] == close(size, rel=1e-3)
 
@@ -289,7 +291,7 @@ def test_real_data_order_of_the_routes(committed):
             noise = {route: one["noise"] for route, one in found[eta].items()}
             assert noise["paper"] > 5 * noise["paper_as_printed"] > 100 * noise["average"]
             assert noise["paper"] > 30 * noise["restricted_dp"]
-            assert noise["average"] < noise["moment"]
+            assert noise["average"] < min(noise["moment"], noise["restricted_dp"])
         for route in real_data.ROUTES:
             assert found["0.05"][route]["noise"] > found["0.1"][route]["noise"] > found["0.25"][route]["noise"]
 

@@ -158,6 +158,21 @@ def test_the_ball_keeps_the_promise_without_draws(noise):
     assert max(game.accuracy(i) for i in range(10)) <= 0.5 + certificate.bound * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("k", [3, 4])
+def test_the_ball_is_used_up_by_two_points_far_outside(noise, k):
+    """Pulled to its opposite ends, the two values are as far apart as the ball is wide: the bound is attained."""
+    certificate = protect(
+        lambda values: 100 * marked(values), OUTLIER, eta=0.1, noise=noise, ball=(0.0, 0.5), subsets=0,
+        train_fraction=k / 9,
+    ).certificate  # fmt: skip
+    assert certificate.bound == pytest.approx(0.1)
+    game = wi.worlds.uniform_subsets(tuple(OUTLIER.tolist()), k).play(
+        NUMBERS[noise](lambda values: 0.5 * marked(values), certificate.noise_scale)
+    )
+    assert game.accuracy(50.0) == pytest.approx(1 - k / 9 + 0.1, abs=1e-9)
+
+
 @pytest.mark.parametrize(("eta", "scale"), [(0.05, 1.20), (0.1, 0.565), (0.25, 0.182)])
 def test_proposition_11_by_the_mean_deviation(eta, scale):
     """The scales that the theory computed for 1/sum, n = 10, from E|θ - Eθ| (Izzo et al., proposition 11)."""

@@ -100,8 +100,28 @@ def test_a_mean_by_name_and_by_query_agree():
     assert protect(SumQuery(), MATRIX, eta=0.1).certificate.noise_scale == pytest.approx(one.noise_scale)
 
 
-def test_units_do_not_matter():
+@pytest.mark.parametrize("estimator", ["mean", "median"])
+def test_units_do_not_matter(estimator):
     """A column in other units gets noise in those units, and the others keep theirs."""
+    plain, other = (
+        protect(estimator, MATRIX * [1.0, 1.0, factor], eta=0.2, rng=0).certificate.noise_scale for factor in (1.0, 1e6)
+    )
+    assert other == pytest.approx(plain * [1.0, 1.0, 1e6], rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", ["mean", "median"])
+def test_the_total_split_has_less_noise_in_total(estimator):
+    relative, total = (
+        protect(estimator, MATRIX, eta=0.2, rng=0, split=split).certificate.noise_scale
+        for split in ("relative", "total")
+    )
+    assert np.sum(total**2) < np.sum(relative**2)
+    assert total[2] / relative[2] > 3
+    shape = total / np.sqrt(relative)
+    assert shape == pytest.approx(np.full(3, shape[0]), rel=1e-6)
+
+
+def test_tiny_numbers():
     plain = protect("mean", MATRIX, eta=0.1).certificate.noise_scale
     tiny = protect("mean", MATRIX * 1e-200, eta=0.1).certificate.noise_scale
     assert tiny == pytest.approx(plain * 1e-200, rel=1e-6)
@@ -270,7 +290,7 @@ def test_a_coordinate_that_never_moved_gets_noise_like_the_least_of_the_others()
     release = protect(lambda rows: [rows.mean(), 0.0, 100 * rows.mean()], COLUMN, eta=0.2, rng=0)
     scales = release.certificate.noise_scale
     assert scales[1] == pytest.approx(scales[0])
-    assert scales[2] == pytest.approx(10 * scales[0], rel=1e-6)
+    assert scales[2] == pytest.approx(100 * scales[0], rel=1e-6)
 
 
 # --- the certificate -------------------------------------------------------------------------------------------------
@@ -365,6 +385,7 @@ def test_an_empty_promise_is_refused():
     ("options", "message"),
     [
         ({"noise": "laplace"}, "noise takes one of 'gaussian', 'norm_exponential'"),
+        ({"split": "equal"}, "split takes one of 'relative', 'total'"),
         ({"norm": 1}, "norm takes 2 for Gaussian noise"),
         ({"norm": 0.5, "noise": "norm_exponential"}, "norm takes a number in"),
         ({"sensitivity": "worst"}, "sensitivity takes one of"),

@@ -1,6 +1,7 @@
 """Tables from arrays, rows and data frames: one content, one fingerprint."""
 
 import datetime as dt
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -62,11 +63,21 @@ def test_cells_come_back(content):
             elif isinstance(cell, bool | str):
                 assert value == str(cell)
             elif isinstance(cell, dt.datetime):
-                assert dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=round(value * 1e6)) == cell
+                whole = math.floor(value)
+                passed = dt.timedelta(seconds=whole, microseconds=round((value - whole) * 1e6))
+                assert dt.datetime(1970, 1, 1) + passed == cell
             elif isinstance(cell, dt.date):
                 assert value == (cell - dt.date(1970, 1, 1)).days * 86400
             else:
                 assert value == cell
+
+
+@given(st.datetimes(dt.datetime(1698, 1, 1), dt.datetime(2241, 12, 31)), st.sampled_from([-1, 1]))
+def test_times_are_told_apart_to_the_microsecond(moment, step):
+    times = [moment, moment + step * dt.timedelta(microseconds=1)]
+    assert as_table({"a": times}).column("a")[0] != as_table({"a": times}).column("a")[1]
+    labels = as_table({"a": times}, categories=["a"]).column("a")
+    assert [dt.datetime.fromisoformat(label) for label in labels] == times
 
 
 @given(columns(), st.data())

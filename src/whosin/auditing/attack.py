@@ -56,6 +56,8 @@ class View:
     fit_members: Array
     """The view of the fit part, by a rule that did not see these records."""
     fit_non_members: Array
+    learned: bool = False
+    """Whether several models took part: those that score the fit part and the one that scores all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,12 +177,19 @@ class Evidence:
         return self._held[key]
 
     def everyone(self, view: View) -> tuple[Array, Array]:
-        """Return the view of all members and all non-members, in their order."""
+        """Return the view of all members and all non-members, in their order.
+
+        A learned view of the fit part comes from other models, each on a scale of its own: its values are replaced by
+        those of equal rank in the held-out part, whoever is a member.
+        """
         held = self.held_out(view)
+        fit = view.fit_members, view.fit_non_members
+        if view.learned:
+            fit = _with_ranks_of(fit, np.concatenate([held.members, held.non_members]))
         sides = []
         for fitted, seen, unseen in (
-            (self.fit_members, view.fit_members, held.members),
-            (self.fit_non_members, view.fit_non_members, held.non_members),
+            (self.fit_members, fit[0], held.members),
+            (self.fit_non_members, fit[1], held.non_members),
         ):
             values = np.empty(len(fitted))
             values[fitted], values[~fitted] = seen, unseen
@@ -242,7 +251,7 @@ def _views(experiment: Experiment, fit: tuple[Array, Array], rng: np.random.Gene
     if len(views) > 1 and min(len(side) for side in fit) >= FEWEST:
         score, seen = learn_score(*fit, rng)
         split = len(fit[0])
-        views.append(View("all queries together", quantile_cells(seen), True, score, seen[:split], seen[split:]))
+        views.append(View("all queries together", quantile_cells(seen), True, score, seen[:split], seen[split:], True))
     return tuple(views)
 
 
@@ -270,6 +279,16 @@ def _candidates(view: View, rng: np.random.Generator) -> Sequence[Candidate]:
     judged = count_by_cell(left_out.ravel(), counts[0].ravel(), counts[1].ravel())
     choices = count_by_cell(ratios, counts[0].sum(axis=0), counts[1].sum(axis=0))
     return [*candidates, Candidate(view, "cells", ratios, judged, choices)]
+
+
+def _with_ranks_of(sides: tuple[Array, Array], others: Array) -> tuple[Array, Array]:
+    """Replace each value by the one of the same rank, ties at their middle, among ``others``."""
+    pooled = np.sort(np.concatenate(sides))
+    mapped = []
+    for side in sides:
+        ranks = (np.searchsorted(pooled, side, "left") + np.searchsorted(pooled, side, "right")) / (2 * len(pooled))
+        mapped.append(np.quantile(others, ranks, method="inverted_cdf"))
+    return mapped[0], mapped[1]
 
 
 def _by_fold(located: Counts, cells: int, rng: np.random.Generator) -> Counts:

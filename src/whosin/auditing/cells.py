@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells", "log_ratios", "quantile_cells", "symbol_cells"]
+__all__ = ["Cells", "coarser", "log_ratios", "quantile_cells", "symbol_cells"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -65,6 +65,21 @@ def quantile_cells(values: Array) -> Cells:
     with np.errstate(over="ignore"):
         beyond = np.nextafter(atoms, np.inf)
     return Cells(np.unique(np.concatenate([edges, atoms, beyond])))
+
+
+def coarser(cells: Cells, values: Array, fewest: int) -> Cells:
+    """Return the cells with neighbours joined, from the top down, until each holds ``fewest`` of ``values``.
+
+    With fewer than twice ``fewest`` values a single cell is left. O(N log k).
+    """
+    counts = cells.count(cells.locate(values))
+    below, kept, inside = np.cumsum(counts), [], 0
+    for i in range(len(cells.edges) - 1, -1, -1):
+        inside += int(counts[i + 1])
+        if inside >= fewest and below[i] >= fewest:
+            kept.append(cells.edges[i])
+            inside = 0
+    return Cells(np.array(kept[::-1], dtype=np.float64))
 
 
 def log_ratios(members: Counts, non_members: Counts) -> Array:

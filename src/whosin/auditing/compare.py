@@ -11,6 +11,7 @@ can refute a promise too, by the theorem of Steinke, Nasr and Jagielski (2023), 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,8 @@ from whosin.guarantees import Guarantee
 __all__ = ["ASSIGNMENTS", "Comparison", "compare"]
 
 Array = NDArray[np.float64]
+Rates = tuple[Array, Array]
+"""FPRs and TPRs."""
 
 ASSIGNMENTS = ("unknown", "random", "independent trainings")
 
@@ -114,11 +117,12 @@ def compare(
 
 
 def _strongest(evidence: Evidence, guarantee: Guarantee, delta: float) -> Attack:
-    """Return the attack that exceeds the promise by most on the fit part, with limits as wide as they will be."""
+    """Return the attack that exceeds the promise on the fit part by most, measured by the width of its limits."""
     curve = guarantee.roc()
 
-    def excess(limits: tuple[Array, Array]) -> Array:
-        return np.asarray(limits[1] - curve.tpr(limits[0]))
+    def excess(point: Rates, limits: Rates) -> Array:
+        above, surely = (tpr - curve.tpr(fpr) for fpr, tpr in (point, limits))
+        return np.asarray(above / np.maximum(above - surely, 1e-12))
 
     return _by_limits(evidence, excess, delta)
 
@@ -126,7 +130,7 @@ def _strongest(evidence: Evidence, guarantee: Guarantee, delta: float) -> Attack
 def _epsilon_lower(evidence: Evidence, slack: float, delta: float) -> float:
     """Return a lower limit of max(ln((TPR - δ)/FPR), ln((TNR - δ)/FNR)) of an attack that the fit part chose."""
 
-    def epsilon(limits: tuple[Array, Array]) -> Array:
+    def epsilon(_: Rates, limits: Rates) -> Array:
         fpr, tpr = limits
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = [
@@ -136,16 +140,18 @@ def _epsilon_lower(evidence: Evidence, slack: float, delta: float) -> float:
         return np.maximum(sides[0], sides[1])
 
     limits = rectangle(_by_limits(evidence, epsilon, delta), delta / 2)
-    return max(0.0, float(epsilon((np.array(limits.fpr_upper), np.array(limits.tpr_lower)))))
+    ends = np.array(limits.fpr_upper), np.array(limits.tpr_lower)
+    return max(0.0, float(epsilon(ends, ends)))
 
 
-def _by_limits(evidence: Evidence, value: Any, delta: float) -> Attack:
-    """Choose an attack by the Clopper-Pearson limits on the fit part: FPR from above, TPR from below."""
+def _by_limits(evidence: Evidence, value: Callable[[Rates, Rates], Array], delta: float) -> Attack:
+    """Choose an attack by its rates on the fit part and their limits, FPR from above and TPR from below."""
 
     def best(counts: ScoreCounts) -> tuple[float, float]:
         few = counts.thinned(301)
         fpr = clopper_pearson_upper(few.accused, few.non_members, delta / 2)
-        values = value((fpr, clopper_pearson_lower(few.found, few.members, delta / 2)))
+        tpr = clopper_pearson_lower(few.found, few.members, delta / 2)
+        values = value((few.fpr, few.tpr), (fpr, tpr))
         at = int(np.argmax(values))
         return float(values[at]), float(few.thresholds[at])
 

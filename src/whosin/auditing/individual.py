@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.attack import Candidate, Evidence
+from whosin.auditing.cells import coarser
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole
 from whosin.risks import RatioMetric
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["Individual", "individual_risks"]
 
 Array = NDArray[np.float64]
+
+FEWEST = 10
+"""Fewest records of the fit part in a cell of a continuous query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,15 +184,19 @@ def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: 
     """Return the risk of every record in the cells of the candidate's view; O(N log k) for k cells.
 
     The cells of a continuous query were fixed on the fit part, so only held-out records are counted in them; the
-    symbols of a discrete query were not, so all are.
+    symbols of a discrete query were not, so all are. Cells of a continuous query are joined until each holds a
+    hundredth of the fit part, and ten records: the limits of a cell with a few records would say nothing.
     """
     view = candidate.view
     everyone = evidence.everyone(view)
-    located = [view.cells.locate(side) for side in everyone]
-    held = evidence.held_out(view)
-    counts = [held.cell_members, held.cell_non_members]
-    if evidence.discrete:
-        counts = [view.cells.count(side) for side in located]
+    cells, counted = view.cells, everyone
+    if not evidence.discrete:
+        fit = np.concatenate([view.fit_members, view.fit_non_members])
+        cells = coarser(cells, fit, max(FEWEST, len(fit) // 100))
+        held = evidence.held_out(view)
+        counted = held.members, held.non_members
+    located = [cells.locate(side) for side in everyone]
+    counts = [cells.count(cells.locate(side)) for side in counted]
     prior = evidence.experiment.prior
     sizes = [len(side) for side in everyone]
     return Individual(
@@ -200,7 +208,7 @@ def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: 
         confidence_level=1.0 - delta,
         roc=roc,
         _alone=_posteriors(counts[0], counts[1], prior, delta / 4),
-        _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(view.cells))),
+        _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(cells))),
     )
 
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +88,16 @@ class _Side:
         right, right_slip = _accumulated(logs[::-1], gaps[::-1])
         return cls(left, right[::-1], left_slip, right_slip[::-1])
 
+    @cached_property
+    def falling(self) -> Array:
+        """A, at each centre."""
+        return np.exp(self.left)
+
+    @cached_property
+    def rising(self) -> Array:
+        """B, at each centre."""
+        return np.exp(self.right)
+
     def slip(self) -> float:
         """Limit on the error of a logarithm, where it counts."""
         parts = ((self.left, self.left_slip), (self.right, self.right_slip))
@@ -108,9 +119,14 @@ class LaplaceLaws:
     sides: tuple[_Side, _Side]
     shift: float
 
+    @cached_property
+    def _slip(self) -> float:
+        """s, but for the rounding of ε."""
+        return max(side.slip() for side in self.sides) + self.shift + _ARITHMETIC
+
     def divergence(self, epsilon: float, swapped: bool) -> tuple[float, float, float]:
         """Lower and upper limit of E_{e^ε}, and its slope -dE/dε (not enclosed); e^ε must be finite."""
-        slip = max(side.slip() for side in self.sides) + self.shift + _ARITHMETIC + 2.0 * _U * epsilon
+        slip = self._slip + 2.0 * _U * epsilon
         if slip > 1.0:
             return 0.0, 1.0, 0.0
         lower, _ = self._computed(epsilon + 2.0 * slip, swapped)
@@ -122,8 +138,7 @@ class LaplaceLaws:
         """E_{e^ε} of the computed densities, and its slope."""
         gamma = math.exp(epsilon)
         one, two = self.sides[::-1] if swapped else self.sides
-        weights = [np.exp(part) for part in (one.left, two.left, one.right, two.right)]
-        falling, rising = weights[0] - gamma * weights[1], weights[2] - gamma * weights[3]
+        falling, rising = one.falling - gamma * two.falling, one.rising - gamma * two.rising
         start, stop = _positive_part(falling[:-1], rising[1:], self.gaps)
         shares = -np.expm1(start - stop)
 
@@ -132,7 +147,7 @@ class LaplaceLaws:
             ends = right[0] * (rising[0] > 0.0) + left[-1] * (falling[-1] > 0.0)
             return 0.5 * float(pieces.sum() + ends)
 
-        return mass(falling, rising), gamma * mass(weights[1], weights[3])
+        return mass(falling, rising), gamma * mass(two.falling, two.rising)
 
     def largest_log_ratio(self) -> tuple[float, float]:
         """Lower and upper limit of the supremum of |ln p/q|, which is the smallest ε at δ = 0."""

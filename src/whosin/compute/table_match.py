@@ -108,9 +108,10 @@ def match_rows(
     Notes
     -----
     Weights and distances are float64 sums, over the other columns first and then over the numeric ones. Time grows as
-    distinct targets × synthetic rows × columns: about 1 ns a pair at 15 columns and 3 ns at 41 on one core with numba,
-    some 20 to 30 times as much without. Memory beyond the input: about 2 bytes a cell of the synthetic table, 60 bytes
-    a target, 40 bytes a target and prefix, a few MiB a thread and at most ``LARGEST_BLOCK`` rows at a time recoded.
+    distinct targets × synthetic rows × columns: about 3 ns a pair at 15 columns and 5 ns at 41 on one core with numba,
+    and 1.5 µs a target and prefix; some 20 times as much with numpy alone. Targets to which very many rows are equally
+    near by numbers take longer, as only an exact evaluation tells ties. Memory beyond the input: the codes of both
+    tables once more, 60 bytes a target, 80 bytes a target and prefix, and a few MiB a thread.
 
     Raises
     ------

@@ -17,10 +17,21 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Noise:
-    """A kind of noise, "gaussian" or "norm_exponential", and the p of its norm."""
+    """A kind of noise, "gaussian" or "norm_exponential", the p of its norm, and how it is split among coordinates."""
 
     kind: str
     norm: float
+    split: str = "relative"
+
+    def shape(self, spread: Array) -> Array:
+        """Return the scales of Gaussian noise up to a factor, for coordinates with these spreads; ones for other noise.
+
+        Noise s_i on spreads σ_i promises by Σ(σ_i/s_i)². With s_i ∝ σ_i the relative noise Σ(s_i/σ_i)² is the least,
+        whatever the units; with s_i ∝ √σ_i the total Σs_i² is, which makes sense in one unit only.
+        """
+        if self.kind != "gaussian":
+            return np.ones(len(spread))
+        return spread if self.split == "relative" else np.asarray(np.sqrt(spread))
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ __all__ = ["protect"]
 Array = NDArray[np.float64]
 
 SENSITIVITIES = ("auto", "average", "moment")
+SPLITS = ("relative", "total")
 
 
 def protect(
@@ -41,6 +42,7 @@ def protect(
     adjacent_bound: float | None = None,
     train_fraction: float = 0.5,
     norm: float = 2,
+    split: str = "relative",
     ball: Any = None,
     subsets: int = 256,
     confidence_level: float = 0.95,
@@ -79,6 +81,9 @@ def protect(
         Share of the records that is drawn.
     norm : float
         p of the norm in which the bounds, the ball and norm-exponential noise are measured; 2 for Gaussian noise.
+    split : {"relative", "total"}
+        How Gaussian noise is split among coordinates: in proportion to their spreads, so that units do not matter, or
+        to the square roots, which gives the least noise in total where all are in one unit.
     ball : {None, "pilot"} or radius or (centre, radius)
         Pull the estimate into this ball before the noise. "pilot" takes twice the longest distance seen in the pilot.
     subsets : int
@@ -116,7 +121,7 @@ def protect(
     understood, pool = understand(estimator, records)
     draw = draw_of(len(pool), train_fraction)
     eta = _eta(eta, draw)
-    kind = _noise(noise, norm)
+    kind = _noise(noise, norm, split)
     budget = _budget(subsets, confidence_level, n_jobs)
     request = _Request(
         eta,
@@ -304,12 +309,12 @@ def _eta(eta: Any, draw: Draw) -> float:
     return number
 
 
-def _noise(noise: Any, norm: Any) -> Noise:
+def _noise(noise: Any, norm: Any, split: Any) -> Noise:
     kind = check_choice("noise", noise, NOISES)
     p = check_number("norm", norm, low=1.0)
     if kind == "gaussian" and p != 2.0:
         raise InputError(f"norm takes 2 for Gaussian noise, got {norm!r}; use noise='norm_exponential'")
-    return Noise(kind, p)
+    return Noise(kind, p, check_choice("split", split, SPLITS))
 
 
 def _budget(subsets: Any, confidence_level: Any, n_jobs: Any) -> Budget:

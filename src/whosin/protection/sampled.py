@@ -3,7 +3,7 @@
 For any constant c and every draw size, η ≤ E g(‖A(D) - c‖/s) over the draw, g = E_1 of the noise: compare the laws
 given in and given out with the noise around c, each at the price of its own E g, and add up with the weights q and
 1 - q, both at least m. The statement holds for all records at once. Pilot subsets fix c (the coordinate-wise median),
-with Gaussian noise the shape √(mean deviation) of the scales, and the stake of the test; certification subsets,
+with Gaussian noise the shape of the scales by the mean deviations, and the stake of the test; certification subsets,
 independent of them, decide the scale (:mod:`whosin.compute.certify`). All subsets come from the pool, none from the
 records that are drawn for the release: a scale that depends on the draw gives members away.
 
@@ -100,7 +100,7 @@ def run_pilot(
     spread = np.abs(values - middle).mean(axis=0)
     shape: Array | float = 1.0
     if shaped and spread.any():
-        shape = np.sqrt(np.where(spread > 0.0, spread, spread[spread > 0.0].min()))
+        shape = noise.shape(np.where(spread > 0.0, spread, spread[spread > 0.0].min()))
     distances = lengths((values - middle) / shape, noise.norm)
     return trainer, Pilot(middle, shape, distances, noise.norm)
 

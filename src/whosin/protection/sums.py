@@ -4,8 +4,7 @@ Replacing x by x' moves a mean over k records by (f_x - f_x')/k, whoever else wa
 η_x ≤ m · mean over x' ≠ x of E_γ(‖f_x - f_x'‖/(k·s)), and the smallest s is found on that average itself, of which the
 linear form in s is only a limit. It falls like 1/n where bounds from the spread of the estimate fall like 1/√n.
 
-With Gaussian noise each column has a scale of its own, in proportion to the square root of the column's spread in the
-pool, the split that needs the least noise in total when columns move independently. A column in which all records agree
+With Gaussian noise each column has a scale of its own, by its spread in the pool. A column in which all records agree
 needs none. The scales are functions of the pool and tell nothing about the draw.
 """
 
@@ -35,7 +34,7 @@ def from_pairs(query: Sum, eta: float, draw: Draw, noise: Noise) -> Plan:
         return Plan(0.0, 1.0, 0.0, *exact, 0.0, "all records contribute the same, so the estimate tells nothing")
     centred = rows[:, moving] - np.median(rows[:, moving], axis=0)
     share = 1.0 / draw.size if query.average else 1.0
-    shape = np.sqrt(np.abs(centred).mean(axis=0)) if noise.kind == "gaussian" else np.ones(len(moving))
+    shape = noise.shape(np.abs(centred).mean(axis=0))
     unit = float(lengths(np.ptp(centred, axis=0)[None, :] * share / shape, noise.norm)[0])
     # Two sums of floats may be further apart than the sums on paper, by a few roundings of their size.
     size = np.abs(rows[:, moving]).max(axis=0) * (1.0 if query.average else draw.size)

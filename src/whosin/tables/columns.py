@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,8 +28,8 @@ class Column:
     """Values of one column, in the order of the rows.
 
     Numbers and dates are 64-bit floats with NaN where a cell is missing; dates count seconds from 1970-01-01 (in UTC
-    where they carry a time zone), told apart to the microsecond. Categories are numbers of labels, −1 where missing;
-    labels are sorted by code point, and each occurs. Minus zero is zero.
+    where they carry a time zone), told apart to the microsecond from 1698 to 2242. Categories are numbers of labels, −1
+    where missing; labels are sorted by code point, and each occurs. Minus zero is zero.
     """
 
     kind: Kind
@@ -89,7 +90,8 @@ def number_text(value: float) -> str:
 
 def date_text(seconds: float) -> str:
     """Write seconds from 1970-01-01 as an ISO date, with the time unless it is midnight."""
-    moment = np.datetime64(round(seconds * 1e6), "us")
+    whole = math.floor(seconds)
+    moment = np.datetime64(whole * 1_000_000 + round((seconds - whole) * 1e6), "us")
     day = moment.astype("datetime64[D]")
     return str(day) if day == moment else str(moment)
 

@@ -143,7 +143,7 @@ def _regular_rows(body: bytes, width: int, separator: str) -> int | None:
         piece = np.frombuffer(body, dtype=np.uint8, count=min(_CHUNK, len(body) - start), offset=start)
         commas, ends = piece == ord(separator), piece == _NEWLINE
         quotes = piece == _QUOTE
-        before = np.concatenate(([last], piece[:-1]))
+        before = np.concatenate((np.array([last], dtype=np.uint8), piece[:-1]))
         if inside or quotes.any():
             after = np.logical_xor.accumulate(np.concatenate(([inside], quotes)))
             opens = quotes & ~after[:-1]
