@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
-import mpmath
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.integrate import quad
@@ -44,8 +44,8 @@ DIRECTIONS = 1500
 def gain(d: int, c: float, gamma: bool = False) -> float:
     """Return the exact gain for M = 2 at dimension d, with a Laplace radius or with the right one.
 
-    The first coordinate of a uniform direction has density ∝ (1 - u²)^((d-3)/2); y = u√d. The norming constant takes a
-    beta function with 30 digits: in double precision ten of them cancel at d = 10⁶.
+    The first coordinate u of a uniform direction has density ∝ (1 - u²)^((d-3)/2); the integral is over y = u√d. Its
+    norming constant is integrated too, since the logarithm of a beta function loses digits at large d.
     """
 
     def within(u: float) -> float:
@@ -54,16 +54,18 @@ def gain(d: int, c: float, gamma: bool = False) -> float:
     if d == 1:
         return 0.5 * within(1.0)
     root = math.sqrt(d)
-    with mpmath.workdps(30):
-        norming = float(mpmath.log(2 / (mpmath.beta(0.5, mpmath.mpf(d - 1) / 2) * mpmath.sqrt(d))))
 
-    def integrand(y: float) -> float:
-        return within(y / root) * math.exp(norming + (d - 3) / 2 * math.log1p(-((y / root) ** 2)))
+    def density(y: float) -> float:
+        return math.exp((d - 3) / 2 * math.log1p(-((y / root) ** 2)))
 
     top, turn = min(root, 12.0), root / (c * d)
     inner = [edge for edge in (0.1 * turn, turn, 10 * turn, 1e-3, 1e-2, 0.1, 0.5, 1.0, 2.0, 4.0) if edge < top]
-    edges = [0.0, *sorted(inner), top]
-    return 0.5 * sum(quad(integrand, *pair, epsabs=1e-14, epsrel=1e-11)[0] for pair in itertools.pairwise(edges))
+    pieces = list(itertools.pairwise([0.0, *sorted(inner), top]))
+
+    def integral(function: Callable[[float], float]) -> float:
+        return math.fsum(quad(function, *piece, epsabs=1e-14, epsrel=1e-11)[0] for piece in pieces)
+
+    return 0.5 * integral(lambda y: within(y / root) * density(y)) / integral(density)
 
 
 def first_break(eta: float, constant: float = 6.16) -> int:

@@ -11,10 +11,12 @@ Beyond a pool of 500 the average over neighbours is left out except for the mean
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -150,12 +152,12 @@ def tasks() -> list[Task]:
 
 def tasks_of_file(path: str) -> list[Task]:
     """Return the estimates, without ridge regression, on the numeric columns of a file."""
-    import pandas as pd
-
-    table = pd.read_csv(path, header=None, skipinitialspace=True).dropna()
-    table = table.sample(min(len(table), LARGEST), random_state=0)
-    label = (table.iloc[:, -1] == table.iloc[:, -1].mode()[0]).to_numpy(dtype=float)
-    x = table.iloc[:, :-1].select_dtypes("number").to_numpy(dtype=float)
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.reader(file, skipinitialspace=True) if row]
+    chosen = np.random.default_rng(0).permutation(len(rows))[:LARGEST]
+    *columns, labels = np.array([rows[i] for i in chosen]).T
+    label = (labels == labels[0]).astype(float)
+    x = np.column_stack([numbers for numbers in map(_numbers, columns) if numbers is not None])
     pool, test = split(x, label, classes=True)
     return [
         Task("mean", means, pool, test),
@@ -163,6 +165,14 @@ def tasks_of_file(path: str) -> list[Task]:
         Task("covariance", covariances, pool, test),
         Task("logistic regression", logistic, pool, test, right),
     ]
+
+
+def _numbers(column: NDArray[np.str_]) -> Array | None:
+    """Return a column as numbers, or None where it has words."""
+    try:
+        return column.astype(float)
+    except ValueError:
+        return None
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------

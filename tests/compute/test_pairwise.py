@@ -221,12 +221,11 @@ def test_distances_whose_squares_vanish(dimension, binned, monkeypatch):
 
 
 def test_reach_of_many_equal_distances():
-    """The sum of a bin's distances is taken from above, however many they are."""
-    bins = pairwise._Bins(1.0)
-    squared = np.full((1, 300_000), 0.1234567)
-    counts, reach = bins.histogram(squared)
+    """The sum of a bin's distances is taken from above, however many: here rounding alone would lose 6e-12 of it."""
+    bins, square = pairwise._Bins(1.0), 0.5768959017160944
+    counts, reach = bins.histogram(np.full((1, 300_000), square))
     where = int(np.flatnonzero(counts[0])[0])
-    inside = (math.sqrt(0.1234567) - bins.edges[where]) / bins.widths[where]
+    inside = (math.sqrt(square) - bins.edges[where]) / bins.widths[where]
     assert reach[0, where] >= 300_000 * inside
 
 
