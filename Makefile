@@ -41,6 +41,7 @@ experiments: $(STAMP) ## make the figures of the papers again
 	$(BIN)/python experiments/one_picture.py
 	$(BIN)/python -m experiments.thudi
 	$(BIN)/python -m experiments.lowy
+	$(BIN)/python -m experiments.izzo
 
 clean: ## remove caches and built files (the environment stays)
 	rm -rf build dist docs/_build docs/_generated docs/gallery docs/sg_execution_times.rst

@@ -148,7 +148,6 @@ def unattended(n: int, m: int, journal: Path, workers: int) -> dict:
         **seconds,
         "nanoseconds_per_subset": {clock: 1e9 * seconds[f"{clock}_seconds"] / subsets for clock in ("cpu", "wall")},
         "peak_mebibytes": peak_mebibytes(),
-        "tasks_finished": len(shares),
         "epsilon": float(np.abs(laws.log_ratio).max()),
         "epsilon_per_record": np.abs(laws.log_ratio).max(axis=1).tolist(),
         "probabilities": laws.total.tolist(),
