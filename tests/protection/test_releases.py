@@ -104,7 +104,8 @@ def test_a_mean_by_name_and_by_query_agree():
 def test_units_do_not_matter(estimator):
     """A column in other units gets noise in those units, and the others keep theirs."""
     plain, other = (
-        protect(estimator, MATRIX * [1.0, 1.0, factor], eta=0.2, rng=0).certificate.noise_scale for factor in (1.0, 1e6)
+        protect(estimator, MATRIX * [1.0, 1.0, factor], eta=0.2, rng=0, split="relative").certificate.noise_scale
+        for factor in (1.0, 1e6)
     )
     assert other == pytest.approx(plain * [1.0, 1.0, 1e6], rel=1e-6)
 
@@ -543,3 +544,20 @@ def test_a_shape_that_changes():
 def test_a_source_in_tests_only():
     with pytest.raises(InputTypeError, match="testing_source takes a SeededSource, in tests only"):
         protect("mean", COLUMN, eta=0.2, testing_source=3)
+
+
+@pytest.mark.parametrize("split", ["total", "relative"])
+def test_one_far_record_in_a_quiet_column_does_not_drown_the_others(split):
+    """Scales by the spread of a column that one record dominates would need 14 times the noise of the worst case."""
+    rows = np.column_stack([np.random.default_rng(0).standard_normal((400, 5)), np.zeros(400)])
+    rows[0, 5] = 20.0
+    widest = max(np.linalg.norm(rows - row, axis=1).max() for row in rows) / 200
+    plain = protect("mean", rows, eta=0.1, adjacent_bound=widest).certificate.noise_scale
+    shaped = protect("mean", rows, eta=0.1, split=split).certificate.noise_scale
+    assert np.sqrt(np.mean(shaped**2)) < np.mean(plain)
+
+
+def test_the_default_split_goes_with_the_square_roots_of_the_spreads():
+    rows = np.random.default_rng(1).standard_normal((500, 3)) * [1.0, 4.0, 100.0]
+    scale = protect("mean", rows, eta=0.1).certificate.noise_scale
+    assert scale / scale[0] == pytest.approx(np.sqrt(rows.std(axis=0) / rows[:, 0].std()), rel=1e-9)

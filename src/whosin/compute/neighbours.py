@@ -234,10 +234,10 @@ def _nearest_on_a_line(points: NDArray[Any], references: NDArray[Any]) -> tuple[
     def last(start: Indices, stop: int, step: int) -> Indices:
         """The farthest from ``start`` towards ``stop`` that is not farther than ``distances``."""
         near, far = start.copy(), np.full(len(x), stop)
-        while np.any(far - near != step):
-            middle = np.where(far - near == step, near, (near + far) // 2 if step > 0 else -((-near - far) // 2))
-            holds = np.abs(values[middle] - x) <= distances
-            near, far = np.where(holds, middle, near), np.where(holds, far, middle)
+        while np.any(apart := far - near != step):
+            middle = (near + far + (step < 0)) // 2
+            holds = np.abs(values[np.where(apart, middle, near)] - x) <= distances
+            near, far = np.where(apart & holds, middle, near), np.where(apart & ~holds, middle, far)
         return near
 
     nearer = np.where(np.abs(x - values[left]) <= distances, left, right)

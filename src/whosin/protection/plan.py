@@ -21,17 +21,21 @@ class Noise:
 
     kind: str
     norm: float
-    split: str = "relative"
+    split: str = "total"
 
     def shape(self, spread: Array) -> Array:
         """Return the scales of Gaussian noise up to a factor, for coordinates with these spreads; ones for other noise.
 
-        Noise s_i on spreads σ_i promises by Σ(σ_i/s_i)². With s_i ∝ σ_i the relative noise Σ(s_i/σ_i)² is the least,
-        whatever the units; with s_i ∝ √σ_i the total Σs_i² is, which makes sense in one unit only.
+        Noise s_i on spreads σ_i promises by Σ(σ_i/s_i)². With s_i ∝ √σ_i the total Σs_i² is the least; with s_i ∝ σ_i
+        the relative noise Σ(s_i/σ_i)² is, whatever the units.
         """
         if self.kind != "gaussian":
             return np.ones(len(spread))
         return spread if self.split == "relative" else np.asarray(np.sqrt(spread))
+
+    def cost(self, scales: Array, spread: Array) -> float:
+        """Return what the split keeps small: the total variance of the noise, or that relative to the spreads."""
+        return float(np.sum((scales / spread) ** 2 if self.split == "relative" else scales**2))
 
 
 @dataclass(frozen=True)

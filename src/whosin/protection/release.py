@@ -28,7 +28,7 @@ __all__ = ["protect"]
 Array = NDArray[np.float64]
 
 SENSITIVITIES = ("auto", "average", "moment")
-SPLITS = ("relative", "total")
+SPLITS = ("total", "relative")
 
 
 def protect(
@@ -42,7 +42,7 @@ def protect(
     adjacent_bound: float | None = None,
     train_fraction: float = 0.5,
     norm: float = 2,
-    split: str = "relative",
+    split: str = "total",
     ball: Any = None,
     subsets: int = 256,
     confidence_level: float = 0.95,
@@ -81,9 +81,10 @@ def protect(
         Share of the records that is drawn.
     norm : float
         p of the norm in which the bounds, the ball and norm-exponential noise are measured; 2 for Gaussian noise.
-    split : {"relative", "total"}
-        How Gaussian noise is split among coordinates: in proportion to their spreads, so that units do not matter, or
-        to the square roots, which gives the least noise in total where all are in one unit.
+    split : {"total", "relative"}
+        How Gaussian noise is split among coordinates: in proportion to the square roots of their spreads, which gives
+        the least variance in total, or to the spreads themselves, so that units do not matter: take "relative" where
+        coordinates are in different units.
     ball : {None, "pilot"} or radius or (centre, radius)
         Pull the estimate into this ball before the noise. "pilot" takes twice the longest distance seen in the pilot.
     subsets : int
