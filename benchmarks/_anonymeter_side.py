@@ -1,4 +1,4 @@
-"""The Anonymeter side of audit_vs_peers.py: python _anonymeter_side.py MEASURE FOLDER RELEASE."""
+"""The Anonymeter side of audit_vs_peers.py: python _anonymeter_side.py MEASURE FOLDER RELEASE SEED."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def answer(evaluator: LinkabilityEvaluator | SinglingOutEvaluator) -> dict:
     }
 
 
-def linkability(folder: Path, release: str) -> dict:
+def linkability(folder: Path, release: str, seed: int) -> dict:
     """Whether the two halves of a person's columns have a neighbour in common in the release."""
-    np.random.seed(0)
+    np.random.seed(seed)
     evaluator = LinkabilityEvaluator(
         **tables(folder, release),
         aux_cols=(KNOWN_TO_ONE, KNOWN_TO_OTHER),
@@ -53,10 +53,10 @@ def linkability(folder: Path, release: str) -> dict:
     return answer(evaluator.evaluate(n_jobs=1))
 
 
-def singling_out(folder: Path, release: str) -> dict:
+def singling_out(folder: Path, release: str, seed: int) -> dict:
     """Whether a condition on four columns that one released row meets is met by one training row."""
     evaluator = SinglingOutEvaluator(
-        **tables(folder, release), n_attacks=SINGLING_ATTACKS, n_cols=SINGLING_COLUMNS, seed=0
+        **tables(folder, release), n_attacks=SINGLING_ATTACKS, n_cols=SINGLING_COLUMNS, seed=seed
     )
     return answer(evaluator.evaluate(mode="multivariate"))
 
@@ -64,5 +64,5 @@ def singling_out(folder: Path, release: str) -> dict:
 MEASURES = {"linkability": linkability, "singling_out": singling_out}
 
 if __name__ == "__main__":
-    measure, folder, release = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    _common.report_cost(lambda: MEASURES[measure](folder, release), PACKAGES, IMPORT_SECONDS)
+    measure, folder, release, seed = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    _common.report_cost(lambda: MEASURES[measure](folder, release, seed), PACKAGES, IMPORT_SECONDS)

@@ -1,4 +1,4 @@
-"""The whosin side of the audits: python _audit_side.py audit FOLDER RELEASE, run by audit_vs_peers.py."""
+"""The whosin side of the audits: python _audit_side.py audit FOLDER RELEASE SEED, run by audit_vs_peers.py."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ def summary(found: dict) -> dict:
         "shared_rows": found["shared_rows"],
         "records_alone": {side: found["records_alone"][side] for side in ("estimate", "lower", "upper")},
         "points_of_roc": len(found["roc"]["fpr"]),
-        "groups": len(found["groups"]["rows"]),
-        "exposed_groups": len(found["exposed_groups"]["rows"]),
+        "groups": len(found["groups"]),
+        "exposed_groups": len(found["exposed_groups"]),
         "release_sizes": len(found["release_size"]["sizes"]),
     }
 
 
-def audit(folder: Path, release: str) -> dict:
+def audit(folder: Path, release: str, seed: int) -> dict:
     """Read the three tables and make the whole audit of the release."""
     train, holdout, synthetic = (read_table(folder / f"{name}.csv") for name in ("train", "holdout", release))
-    return summary(wi.audit_synthetic(train, holdout, synthetic, groups=["sex", "race"], rng=0).to_dict())
+    return summary(wi.audit_synthetic(train, holdout, synthetic, groups=["sex", "race"], rng=seed).to_dict())
 
 
 MEASURES = {"audit": audit}
 
 if __name__ == "__main__":
-    measure, folder, release = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    _common.report_cost(lambda: MEASURES[measure](folder, release), PACKAGES, IMPORT_SECONDS)
+    measure, folder, release, seed = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    _common.report_cost(lambda: MEASURES[measure](folder, release, seed), PACKAGES, IMPORT_SECONDS)

@@ -1,4 +1,4 @@
-"""The SDMetrics side of audit_vs_peers.py: python _sdmetrics_side.py MEASURE FOLDER RELEASE."""
+"""The SDMetrics side of audit_vs_peers.py: python _sdmetrics_side.py MEASURE FOLDER RELEASE SEED."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PACKAGES = ("sdmetrics", "numpy", "scipy", "scikit-learn", "pandas")
 ROWS, ITERATIONS = 1000, 5
 
 
-def overfitting(folder: Path, release: str) -> dict:
+def overfitting(folder: Path, release: str, seed: int) -> dict:
     """Whether released rows lie nearer to training rows than to held-out rows, on five samples of 1,000 rows each."""
-    np.random.seed(0)
+    np.random.seed(seed)
     metadata = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["sdv_metadata"]
     found = DCROverfittingProtection.compute_breakdown(
         real_training_data=pd.read_csv(folder / "train.csv"),
@@ -39,5 +39,5 @@ def overfitting(folder: Path, release: str) -> dict:
 MEASURES = {"overfitting": overfitting}
 
 if __name__ == "__main__":
-    measure, folder, release = sys.argv[1], Path(sys.argv[2]), sys.argv[3]
-    _common.report_cost(lambda: MEASURES[measure](folder, release), PACKAGES, IMPORT_SECONDS)
+    measure, folder, release, seed = sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+    _common.report_cost(lambda: MEASURES[measure](folder, release, seed), PACKAGES, IMPORT_SECONDS)

@@ -247,6 +247,14 @@ def test_row_ids(columns, codes):
     assert len(pairs) == len(set(found.tolist())) == len(set(expected.ravel().tolist()))
 
 
+def test_row_ids_do_not_overflow():
+    """Rows that differ in the first column only, of twelve with 2^20 codes each."""
+    cells = np.full((3, 12), 2**20 - 1)
+    cells[1:, 0] = 5
+    found = row_ids(cells)
+    assert found[0] != found[1] == found[2]
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 

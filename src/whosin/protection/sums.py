@@ -69,10 +69,12 @@ def _shape(centred: Array, noise: Noise) -> Array:
     The forecast is the linear form of the bound: the largest mean distance of a record to the others, in the shape's
     own metric, among at most 400 records that include the farthest. O(400² · columns) for each of up to seven shapes.
     """
-    deviation = centred.std(axis=0)
+    widths = np.ptp(centred, axis=0)
+    centred, widths = centred / widths.max(), widths / widths.max()
+    deviation = widths * (centred / widths).std(axis=0)
     if noise.kind != "gaussian" or len(deviation) == 1:
         return noise.shape(deviation)
-    spreads = [deviation, np.abs(centred).mean(axis=0), np.ptp(centred, axis=0)]
+    spreads = [deviation, np.abs(centred).mean(axis=0), widths]
     shapes = [noise.shape(spread) for spread in spreads]
     if noise.split == "total":
         shapes += [*spreads, np.ones(len(deviation))]
