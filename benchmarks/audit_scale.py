@@ -5,7 +5,7 @@ columns. Each task runs in a fresh process; seconds and growth of memory begin a
 benchmarks/results/audit_scale.json.
 
 scores          wi.audit on the scores of 500,000 members and 500,000 non-members, one thread
-census_leaky    100,000 training rows, 100,000 held-out rows, and a release of 100,000 rows of which 30,000 are copies of
+census_leaky    100,000 training rows, 100,000 held-out rows, and a release of 100,000 rows, 30,000 of them copies of
                 training rows with every cell redrawn from its column with probability 0.1; two threads
 census_apart    the same with the 99,285 remaining rows as the release; two threads
 growth_N        10,000 training rows, 10,000 held-out rows and a leaky release of N rows, one thread
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 import sys
 import tempfile
 import time

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_choice, check_prior, check_whole
 
-__all__ = ["Experiment"]
+__all__ = ["Experiment", "is_missing"]
 
 Array = NDArray[np.float64]
 
@@ -113,6 +113,14 @@ class Experiment:
         return both[rows], np.where(inside, 1, -1)
 
 
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from a value."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return type(value).__name__ == "NAType"
+
+
 def _answers(name: str, given: Any) -> NDArray[Any]:
     """Return checked answers, as floats where they are numbers."""
     try:
@@ -136,7 +144,7 @@ def _answers(name: str, given: Any) -> NDArray[Any]:
 
 def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Return an array of objects as numbers where all are, and refuse missing entries."""
-    _refuse(name, np.vectorize(lambda v: v is None or v != v, otypes=[bool])(values))
+    _refuse(name, np.vectorize(is_missing, otypes=[bool])(values))
     try:
         return values.astype(np.float64) if not any(isinstance(v, str) for v in values.ravel()) else values
     except (TypeError, ValueError):

@@ -26,11 +26,12 @@ def learn_score(members: Array, non_members: Array, rng: np.random.Generator) ->
 
     Logistic regression and gradient-boosted trees are fitted in three folds, and the one with the smaller log loss on
     the folds left out is fitted again on all. Each query enters as its rank on a normal scale, so that neither units
-    nor heavy tails matter. At most 40,000 records are learned from. The scores of ``members`` come first.
+    nor heavy tails matter. At most 40,000 records are learned from, at least half of that of the smaller side if it has
+    so many. The scores of ``members`` come first.
     """
     values = np.concatenate([members, non_members])
     labels = np.arange(len(values)) < len(members)
-    chosen = np.sort(rng.permutation(len(values))[:MOST])
+    chosen = _some(labels, rng)
     scale = _Ranks(values[chosen])
     x, y = scale(values[chosen]), labels[chosen]
     folds = np.empty(len(y), dtype=np.int64)
@@ -47,6 +48,15 @@ def learn_score(members: Array, non_members: Array, rng: np.random.Generator) ->
     if rest.any():
         scores[rest] = score(values[rest])
     return score, scores
+
+
+def _some(labels: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the numbers of at most ``MOST`` records, so that the smaller side keeps what it can."""
+    order = rng.permutation(len(labels))
+    sides = order[labels[order]], order[~labels[order]]
+    few = min(len(side) for side in sides)
+    room = max(MOST // 2, MOST - few)
+    return np.sort(np.concatenate([side[:room] for side in sides]))
 
 
 @dataclass(frozen=True, eq=False)
