@@ -99,3 +99,9 @@ def test_draw_fixed_numbers():
     assert answers.tolist() == ["a"] * 3 + ["b"] * 7
     with pytest.raises(InputError, match="size"):
         Experiment([1.0], [2.0]).draw(0)
+
+
+@pytest.mark.parametrize("kind", ["string", "Int64", "object"])
+def test_missing_answers_of_pandas(kind):
+    with pytest.raises(InputError, match=r"got NaN or None in rows \[1\]"):
+        Experiment(pd.Series(["1", pd.NA, "2"] if kind != "Int64" else [1, pd.NA, 2], dtype=kind), ["1", "2"])

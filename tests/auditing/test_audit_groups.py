@@ -1,6 +1,9 @@
 """Groups: counted by hand, covered together, and found by a scan that does not cheat."""
 
+import time
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest, norm
 
@@ -145,3 +148,35 @@ def test_bad_scan():
     for options, word in (({"most_columns": 3}, "most_columns"), ({"min_size": 0}, "min_size"), ({"top": 0}, "top")):
         with pytest.raises(InputError, match=word):
             table.scan({"x": pair}, **options)
+
+
+def test_missing_labels_are_one_group():
+    """None, NaN and pandas' NA mean the same, on both sides."""
+    values = np.linspace(0, 1, 60)
+    for gaps in ((None, np.nan), (np.nan, pd.NA), (pd.NaT, None)):
+        groups = tuple(np.array(["a", gap, "b"] * 20, dtype=object) for gap in gaps)
+        assert [row.name for row in audit(values, values, groups=groups, rng=0).groups] == ["a", "b", "missing"]
+
+
+def test_scan_leaves_out_what_is_named():
+    """The limits of a scan are corrected for the groups that it reports, and named ones take no place among them."""
+    rng = np.random.default_rng(6)
+    x, y, labels = exposed(rng, 900)
+    columns = {"kind": labels, "coin": [rng.integers(0, 2, 900) for _ in range(2)]}
+    named = audit(x, y, groups={"kind": labels}, rng=0).groups.scan(columns, top=2)
+    plain = audit(x, y, rng=0).groups.scan(columns, top=2)
+    assert "kind=rare" in [row.name for row in plain]
+    assert len(named) == 2
+    assert not {"kind=rare", "kind=common"} & {row.name for row in named}
+
+
+def test_scan_of_many_values_is_quick():
+    """Fifty values a column, twelve columns, 66 pairs: numbers are joined, not texts."""
+    rng = np.random.default_rng(7)
+    n = 10_000
+    values = np.array([f"some long value {i}" for i in range(50)])
+    columns = {f"column {i}": tuple(values[rng.integers(0, 50, n)] for _ in range(2)) for i in range(12)}
+    table = audit(rng.normal(size=n), rng.normal(size=n), rng=0).groups
+    start = time.process_time()
+    assert len(table.scan(columns, min_size=2)) == 5
+    assert time.process_time() - start < 2.0, "a third of a second on an idle core"

@@ -7,6 +7,7 @@ from scipy.stats import binomtest, norm
 import whosin as wi
 from whosin import risks
 from whosin.auditing import audit
+from whosin.auditing.metrics import _ratio, _turns
 from whosin.errors import InputError
 
 F1 = wi.risks.RatioMetric(a=(0, 2, 0, 0, 0), b=(0, 2, 1, 1, 0), name="F1")
@@ -155,3 +156,31 @@ def test_tpr_at_low_fpr():
 def test_tpr_at_the_ends():
     assert AUDIT.tpr_at(1.0).estimate > 0.99
     assert AUDIT.tpr_at(0.0).fpr.estimate < 0.01
+
+
+def test_a_denominator_that_may_vanish_is_refused():
+    """.1 + TP - FP is negative for an attacker who accuses many outsiders: its ratio has no limits there."""
+    odd = wi.risks.RatioMetric(a=(0, 1, 0, 0, 0), b=(0.1, 1, -1, 0, 0), name="odd")
+    with pytest.raises(InputError, match="denominator that is positive for every attacker"):
+        AUDIT.risk(odd, fpr=0.9)
+
+
+@pytest.mark.parametrize(
+    ("metric", "turns"),
+    [
+        (F1, False),
+        (wi.risks.RatioMetric((0, 1, 0, 0, 1), (0, 1, 1, 1, 0.5), name="smooth"), False),
+        (wi.risks.RatioMetric((1, 3, -2, 0, 0), (1, 2, 2, 0, 0), name="twisted"), True),
+    ],
+)
+def test_which_sides_of_the_rectangle_count(metric, turns):
+    """A ratio that never turns is smallest at the same corner of every rectangle; one that turns is not."""
+    rng = np.random.default_rng(5)
+    value = _ratio(metric, 0.4)
+    corners = set()
+    for _ in range(2000):
+        fpr, tpr = np.sort(rng.random((2, 2)), axis=1)
+        grid = np.array([(f, t) for f in fpr for t in tpr])
+        corners.add(int(np.argmin(value(grid[:, 0], grid[:, 1]))))
+    assert (len(corners) > 1) == turns
+    assert _turns(metric, 0.4) == turns

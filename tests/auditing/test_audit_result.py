@@ -6,8 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from whosin.auditing import Estimate, Experiment, audit, run_audit
+from whosin.auditing.estimate import at_least, at_most
 from whosin.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -129,3 +132,17 @@ def test_tighter_confidence_is_narrower():
         for level in (0.5, 0.9, 0.99)
     ]
     assert widths == sorted(widths)
+
+
+@given(st.floats(-1, 1), st.integers(3, 6))
+def test_printed_limits_are_limits(value, digits):
+    low, high = float(at_least(value, digits)), float(at_most(value, digits))
+    slack = 1e-11 * abs(value)
+    assert low <= value + slack
+    assert high >= value - slack
+    assert high - low <= 10.0 ** (1 - digits) * abs(value) * (1 + 1e-9)
+
+
+def test_limits_are_printed_outwards():
+    assert str(Estimate(0.12345, 0.12346, 0.98761, 0.95)).startswith("0.1235 [0.1234, 0.9877]")
+    assert str(Estimate(float("nan"), -0.12341, 0.0, 0.9)) == "nan [-0.1235, 0] at 90%"

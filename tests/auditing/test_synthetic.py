@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import whosin as wi
-from whosin.auditing.material import gather_material
+from whosin.auditing import learned
+from whosin.auditing.material import _ranges, gather_material
 from whosin.auditing.queries import ask
 from whosin.auditing.queries.arrays import QUERIES as ARRAY_QUERIES
 from whosin.auditing.queries.arrays import ArrayRelease
@@ -202,8 +203,73 @@ def test_groups_named_and_found(tables):
     assert women.difference.lower > 0.1
     assert men.difference.upper < 0
     assert sum(row.name.startswith("age=") for row in found.groups) == 5
-    assert any("sex=f" in row.name and row.stands_out for row in found.exposed_groups)
-    assert "More exposed than the rest" in found.explain()
+    assert "More exposed than the rest, beyond chance: sex=f" in found.explain()
+    assert "sex=f" not in [row.name for row in found.exposed_groups], "it was named already"
+    unnamed = wi.audit_synthetic(train, holdout, leaky, rng=1)
+    assert any("sex=f" in row.name and row.stands_out for row in unnamed.exposed_groups)
+    assert "sex=f" in unnamed.explain()
+
+
+def test_groups_of_a_column_that_is_not_compared(tables):
+    train, holdout, leaky, _ = (part.head(300) for part in tables)
+    found = wi.audit_synthetic(train, holdout, leaky, columns=["age", "job"], groups=["sex", "sex"], rng=0)
+    assert [row.name for row in found.groups] == ["sex=f", "sex=m"]
+    with pytest.raises(InputError, match="no column 'height'"):
+        wi.audit_synthetic(train, holdout, leaky, groups="height")
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1234567.0, 1234568.0, 1234569.0], ["1234567", "1234568", "1234569", "missing"]),
+        ([0.0, -0.0, 0.5], ["0", "0.5", "missing"]),
+        (1.6e9 + np.arange(40.0), ["1600000000 to 1600000010", "1600000010 to 1600000020", "1600000020 to 1600000029",
+                                   "1600000029 to 1600000039", "missing"]),
+    ],
+)  # fmt: skip
+def test_numbers_that_look_alike_in_six_digits_make_different_groups(values, labels):
+    side = np.append(values, np.nan)
+    seen = _ranges((side, side[:1]), "number")
+    assert sorted(set(seen[0])) == sorted(labels)
+    assert len(seen[1]) == 1
+
+
+def test_dates_make_groups_that_read_as_dates(tables):
+    train, holdout, leaky, _ = (part.head(200) for part in tables)
+    found = wi.audit_synthetic(train, holdout, leaky, query="nearest", groups="born", rng=0)
+    assert len(found.groups) == 4
+    first = found.groups[0].name.removeprefix("born=").split(" to ")
+    assert [str(np.datetime64(text, "D")) for text in first] == first
+    hours = _ranges((np.arange(3) * 3600.0, np.zeros(1)), "date")
+    assert hours[0].tolist() == ["1970-01-01T00:00:00", "1970-01-01T01:00:00", "1970-01-01T02:00:00"]
+
+
+def test_one_release_refutes_no_promise(tables):
+    """However much leaks, a single training cannot be called a violation (a constant 0-DP training may look so)."""
+    train, holdout, leaky, _ = (part.head(300) for part in tables)
+    found = wi.audit_synthetic(train, holdout, train, query="nearest", assignment="random", rng=0)
+    assert found.advantage.lower > 0.9
+    assert found.compare(wi.PureDP(0.1)).verdict == "exceeds the promise on this model"
+    with pytest.raises(InputError, match="comes from one training"):
+        found.compare(wi.PureDP(0.1), assignment="independent trainings")
+    with pytest.raises(InputError, match="trainings takes 1"):
+        found.compare(wi.PureDP(0.1), assignment="random", trainings=600)
+    with pytest.raises(InputError, match="comes from one training"):
+        wi.audit_synthetic(train, holdout, leaky, assignment="independent trainings")
+    assert any("this release and its training rows" in line for line in found.assumes)
+
+
+def test_sides_of_very_different_sizes_learn(monkeypatch):
+    """More outsiders than are learned from: the few members all take part."""
+    monkeypatch.setattr(learned, "MOST", 60)
+    rng = np.random.default_rng(0)
+    a = wi.audit(rng.normal(1, 1, (70, 2)), rng.normal(0, 1, (9000, 2)), rng=0)
+    assert a.advantage.lower > 0.2
+    labels = np.arange(1000) < 35
+    chosen = learned._some(labels, rng)
+    assert len(chosen) == 60
+    assert labels[chosen].sum() == 30
+    assert labels[learned._some(np.arange(1000) < 10, rng)].sum() == 10
 
 
 def test_a_holdout_of_another_population_is_called_out(tables):

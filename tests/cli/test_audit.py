@@ -11,6 +11,8 @@ from whosin.cli.app import app
 
 runner = CliRunner()
 
+RELEASE = ("--train", "{0}/train.csv", "--holdout", "{0}/holdout.parquet", "--synthetic", "{0}/leaky.csv")
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
@@ -29,6 +31,7 @@ def files(tmp_path_factory):
     fresh.write_ipc(folder / "fresh.arrow")
     scores = pl.DataFrame({"score": rng.normal(size=400) + np.repeat([1.5, 0.0], 200), "member": [1] * 200 + [0] * 200})
     scores.with_columns(group=pl.Series(["a", "b"] * 200)).write_csv(folder / "scores.csv")
+    pl.DataFrame({"score": [0.5, None, 0.25], "member": [1, 0, 1]}).write_csv(folder / "gaps.csv")
     return folder
 
 
@@ -92,13 +95,39 @@ def test_scores_of_any_attack(files):
         (("--scores", "{0}/scores.csv", "--member-column", "score"), "takes 1 or 0"),
         (("--scores", "{0}/scores.csv", "--strict"), "--strict goes with"),
         (("--scores", "{0}/scores.csv", "--columns", "group,score"), "takes columns of numbers"),
+        (("--scores", "{0}/scores.csv", "--columns", "score,member"), "which says who is a member"),
+        (("--scores", "{0}/scores.csv", "--columns", "score", "--seed", -1), "--seed"),
+        (("--scores", "{0}/scores.csv", "--columns", "score", "--top", -1), "--top"),
+        (("--scores", "{0}/scores.csv", "--columns", "score", "--fail-above", "nan"), "--fail-above takes"),
+        (("--scores", "{0}/gaps.csv"), "a score in every row of column 'score', got none in row 2"),
+        ((*RELEASE, "--target", 1.5), "--target takes a number in [0, 1], got 1.5"),
+        ((*RELEASE, "--jobs", 0), "n_jobs takes"),
+        ((*RELEASE, "--assignment", "independent trainings"), "comes from one training"),
+        ((*RELEASE, "--group", "height"), "no column 'height'"),
     ],
 )
 def test_mistakes_are_explained(files, words, match):
     seen = run(*(str(word).format(files) for word in words))
     assert seen.exit_code == 2
     assert match in seen.stderr
+    assert seen.stdout == ""
     assert "Traceback" not in seen.output
+
+
+def test_names_in_brackets_are_names(tmp_path):
+    """What looks like the markup of the printing library is printed as it is."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"loss[/b]": rng.normal(size=80), "member": [1, 0] * 40, "[/x]": [":smile:", "[red]"] * 40})
+    frame.write_csv(tmp_path / "odd.csv")
+    seen = run("--scores", tmp_path / "odd.csv", "--group", "[/x]", "--columns", "loss[/b]", "--seed", 0)
+    assert seen.exit_code == 0, seen.output
+    for words in ("loss[/b]", "[/x]=:smile:", "[/x]=[red]"):
+        assert words in seen.stdout
+
+
+def test_a_group_of_a_column_that_is_not_compared(files):
+    seen = run(*tables(files), "--columns", "x,y", "--group", "sex", "--json")
+    assert [row["name"] for row in json.loads(seen.stdout)["groups"]] == ["sex=f", "sex=m"]
 
 
 def test_a_holdout_of_another_population_warns_on_stderr(files, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.compute.adjacent import range_bound
+from whosin.compute.softmax.adjacent import range_bound
 from whosin.errors import InputError, InputTypeError
 
 MODULE = import_module("whosin.population.exponential")  # the package has a function of that name

@@ -284,14 +284,18 @@ def test_theorem_3_corrected_cells_fixed_on_other_data():
     """The library's limits are for the cell of the answer, not for a density: they hold on the same narrow peak."""
     rng, runs, misses = np.random.default_rng(13), 150, 0
     for run in range(runs):
-        a = wi.audit(peak(rng, 900), rng.normal(size=900), rng=run, confidence_level=0.8)
-        edges = a.attack.candidate.view.cells.edges
-        cell = int(np.searchsorted(edges, 0.0, side="right"))
-        ends = np.concatenate([[-np.inf], edges, [np.inf]])[cell : cell + 2]
+        inside, outside = peak(rng, 900), rng.normal(size=900)
+        table = wi.audit(inside, outside, rng=run, confidence_level=0.8).individual
+        values = np.concatenate([inside, outside])
+        here = int(np.argmin(np.abs(values)))
+        # A cell begins at its smallest record: the edges are records of the fit part.
+        above = table.cell > table.cell[here]
+        first = table.cell[here] == table.cell.min()
+        start = -np.inf if first else values[table.cell == table.cell[here]].min()
+        ends = [start, values[above].min() if above.any() else np.inf]
         q = np.diff(norm.cdf(ends))[0]
         r = 0.8 * q + 0.2 * np.diff(norm.cdf(ends, scale=0.01))[0]
-        here = np.flatnonzero(a.individual.cell == cell)[0]
-        _, low, high = a.individual.signed_advantage()
+        _, low, high = table.signed_advantage()
         misses += not low[here] <= f_p(r, q, 0.5) <= high[here]
     holds(misses, runs, 0.2)
 

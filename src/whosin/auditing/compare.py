@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.counts import ScoreCounts
-from whosin.auditing.estimate import Estimate
+from whosin.auditing.estimate import Estimate, at_least, at_most
 from whosin.auditing.limits import rectangle
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.errors import InputTypeError, check_choice, check_whole
@@ -170,8 +170,8 @@ def _text(
     guarantee: Guarantee,
 ) -> str:
     point = (
-        f"an attack on {attack.candidate} finds at least {100 * tpr:.3g}% of the members while accusing at most "
-        f"{100 * fpr:.3g}% of the outsiders; {guarantee} allows {100 * allowed:.3g}% there"
+        f"an attack on {attack.candidate} finds at least {at_least(100 * tpr, 3)}% of the members while accusing at most "
+        f"{at_most(100 * fpr, 3)}% of the outsiders; {guarantee} allows {at_most(100 * allowed, 3)}% there"
     )
     if verdict == "violated":
         return f"{point}. Each score comes from a training of its own, so the promise does not hold as stated."
@@ -182,10 +182,10 @@ def _text(
         )
     if verdict == "consistent":
         return (
-            f"the measured advantage is at most {advantage.upper:.3g}, within the {promised:.3g} of {guarantee}. "
+            f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {at_most(promised, 3)} of {guarantee}. "
             "Other queries, and attackers beyond those measured, are not covered."
         )
     return (
-        f"the measured advantage lies between {advantage.lower:.3g} and {advantage.upper:.3g}; {guarantee} promises at "
-        f"most {promised:.3g}. More records, or a stronger query, would tell more."
+        f"the measured advantage lies between {at_least(advantage.lower, 3)} and {at_most(advantage.upper, 3)}; "
+        f"{guarantee} promises at most {at_most(promised, 3)}. More records, or a stronger query, would tell more."
     )

@@ -178,7 +178,10 @@ def check_groups(groups: Any, evidence: Evidence) -> Labels:
 
 
 def _texts(side: Any) -> NDArray[np.str_]:
-    return np.array(["missing" if is_missing(value) else str(value) for value in np.asarray(side).ravel()], dtype=str)
+    values = np.asarray(side).ravel()
+    if values.dtype.kind == "U":
+        return values
+    return np.array(["missing" if is_missing(value) else str(value) for value in values], dtype=str)
 
 
 def group_table(

@@ -14,6 +14,7 @@ from whosin.auditing.queries import Answers, ask
 from whosin.auditing.queries import arrays as array_queries
 from whosin.auditing.queries import tables as table_queries
 from whosin.auditing.release_size import sizes_up_to
+from whosin.compute.threads import number_of_threads
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import (
     Encoded,
@@ -82,14 +83,14 @@ def gather_material(
     progress: Callable[[float], None],
 ) -> Material:
     """Check the tables against each other and answer the queries about every record."""
-    given = [train, holdout, synthetic] + ([] if reference is None else [reference])
+    given, threads = [train, holdout, synthetic] + ([] if reference is None else [reference]), number_of_threads(n_jobs)
     if all(isinstance(part, np.ndarray) and part.dtype.kind in "iuf" for part in given) and columns is None:
-        return _from_arrays(given, query, groups, n_jobs, rng, progress)
-    return _from_tables(given, query, columns, groups, n_jobs, rng, progress)
+        return _from_arrays(given, query, groups, threads, rng, progress)
+    return _from_tables(given, query, columns, groups, threads, rng, progress)
 
 
 def _from_arrays(
-    given: list[Any], query: Any, groups: Any, n_jobs: int | None, rng: np.random.Generator, progress: Any
+    given: list[Any], query: Any, groups: Any, threads: int, rng: np.random.Generator, progress: Any
 ) -> Material:
     flat = [numeric_records(_rows(part, name), name, at_least=1) for part, name in zip(given, _NAMES, strict=False)]
     for part, name in zip(flat[1:], _NAMES[1:], strict=False):
@@ -104,7 +105,7 @@ def _from_arrays(
         flat[2][order],
         reference=flat[3] if len(flat) > 3 else None,
         prefixes=None if callable(query) else sizes_up_to(len(flat[2])),
-        n_jobs=n_jobs,
+        n_jobs=threads,
         progress=progress,
     )
     answers = _answers(release, array_queries.QUERIES, array_queries.DEFAULT, query, given, split)
@@ -130,7 +131,7 @@ def _from_tables(
     query: Any,
     columns: Sequence[str] | None,
     groups: Any,
-    n_jobs: int | None,
+    threads: int,
     rng: np.random.Generator,
     progress: Any,
 ) -> Material:
@@ -148,7 +149,7 @@ def _from_tables(
         _numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
         prefixes=None if callable(query) else sizes_up_to(len(cells[2])),
-        n_jobs=n_jobs,
+        n_jobs=threads,
         progress=progress,
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
@@ -158,7 +159,7 @@ def _from_tables(
         **_shared(*row_groups(matched[0], matched[1])),
         "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
         "records": np.concatenate([_features(part) for part in encoded[:2]]),
-        "groups": _groups(groups, matched[0], matched[1]),
+        "groups": _groups(groups, tables[0], tables[1]),
         "categories": _categories(matched[0], matched[1]),
         "closest": order[release.matches.weight_index],
         "fingerprints": _fingerprints(matched),
@@ -293,25 +294,38 @@ def _groups(groups: Any, train: Table, holdout: Table) -> Any:
         groups = [groups]
     if not _is_list_of_names(groups):
         return groups
+    train, holdout = match_tables(train, holdout, columns=list(dict.fromkeys(groups)), at_least=1)
     labels: Labels = {}
-    for name in groups:
-        sides = train.column(name), holdout.column(name)
-        labels[name] = (_text(sides[0]), _text(sides[1])) if train.kind(name) == "category" else _ranges(sides)
+    for name in train.names:
+        sides, kind = (train.column(name), holdout.column(name)), train.kind(name)
+        labels[name] = (_text(sides[0]), _text(sides[1])) if kind == "category" else _ranges(sides, kind)
     return labels
 
 
-def _ranges(sides: tuple[Array, Array]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _ranges(sides: tuple[Array, Array], kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers as labels: themselves if they are few, otherwise the quarter of the pooled values that they lie in."""
-    pooled = np.concatenate(sides)
+    pooled = np.concatenate(sides) + 0.0
     known = pooled[~np.isnan(pooled)]
-    if len(np.unique(known)) <= MOST_LABELS:
-        texts = [np.array(["missing" if np.isnan(value) else f"{value:g}" for value in side]) for side in sides]
-        return texts[0], texts[1]
-    edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75]))
-    ends = [f"{value:.6g}" for value in (known.min(), *edges, known.max())]
-    labels = np.array([f"{low} to {high}" for low, high in pairwise(ends)] + ["missing"])
+    edges = np.unique(known)
+    if len(edges) <= MOST_LABELS:
+        texts = _shown(edges, kind)
+    else:
+        edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75]))
+        ends = _shown(np.array([known.min(), *edges, known.max()]), kind)
+        texts = [f"{low} to {high}" for low, high in pairwise(ends)]
+    labels = np.array([*texts, "missing"])
 
     def label(side: Array) -> NDArray[Any]:
         return labels[np.where(np.isnan(side), len(labels) - 1, np.searchsorted(edges, side, side="left"))]
 
     return label(sides[0]), label(sides[1])
+
+
+def _shown(values: Array, kind: str) -> list[str]:
+    """Write numbers in the fewest digits, six at least, that keep different ones apart; dates as dates."""
+    if kind == "date":
+        unit: Any = "s" if np.any(values % 86400.0) else "D"
+        return [str(text) for text in np.datetime_as_string(np.floor(values).astype("datetime64[s]"), unit=unit)]
+    different = len(np.unique(values))
+    ways = ([f"{value:.{digits}g}" for value in values] for digits in range(6, 18))
+    return next(texts for texts in ways if len(set(texts)) == different)

@@ -142,7 +142,7 @@ def _searched(evidence: Evidence, metric: RatioMetric, delta: float) -> Estimate
     blind = max(_ratio(metric, prior)(np.array([0.0, 1.0]), np.array([0.0, 1.0])))
     band = band_of(evidence, attack.candidate, delta)
     upper = max(float(metric(band.upper, prior)), float(blind))
-    low, _ = _extremes(metric, prior, attack, delta / 4)
+    low, _ = _extremes(metric, prior, attack, delta / (8 if _turns(metric, prior) else 4))
     lower = min(upper, max(low, float(blind)))
     found = float(_ratio(metric, prior)(np.array([attack.fpr]), np.array([attack.tpr]))[0])
     about = f"upper limit: every attacker who accuses by {attack.candidate}, at any threshold"
@@ -187,11 +187,39 @@ def _ratio(metric: RatioMetric, prior: float) -> Callable[[Array, Array], Array]
 
 
 def _extremes(metric: RatioMetric, prior: float, attack: Attack, alpha: float) -> tuple[float, float]:
-    """Smallest and largest ratio over the rectangle: at corners, since a ratio of linear functions is quasi-linear."""
-    corners = np.array(rectangle(attack, alpha).corners)
-    values = _ratio(metric, prior)(corners[:, 0], corners[:, 1])
-    values = values[np.isfinite(values)]
+    """Smallest and largest ratio over the rectangle: at corners, since a ratio of linear functions is quasi-linear.
+
+    A corner where both sides vanish (PPV of an attacker who accuses nobody) is left out: near it the ratio takes the
+    values of the two edges. A denominator that is not positive elsewhere has no limits.
+    """
+    fpr, tpr = np.array(rectangle(attack, alpha).corners).T
+    above, below = (side.at(fpr, tpr) + 0.0 * fpr for side in metric._linear(prior))
+    tiny = 1e-12 * max(1.0, *map(abs, metric.a), *map(abs, metric.b))
+    defined = below > tiny
+    if np.any(~defined & ((below < -tiny) | (np.abs(above) > tiny))):
+        raise InputError(
+            f"metric={metric.name!r} takes a denominator that is positive for every attacker, got {below.min():.6g}"
+        )
+    values = above[defined] / below[defined]
     return float(values.min()), float(values.max())
+
+
+def _turns(metric: RatioMetric, prior: float) -> bool:
+    """Whether a rate raises the ratio at some values of the other rate and lowers it at others.
+
+    If not, the smallest ratio over a rectangle stands at the same two sides of it whatever the rectangle, and only these
+    two can fail.
+    """
+    top, bottom = metric._linear(prior)
+
+    def slopes(mine: str, other: str) -> list[float]:
+        return [
+            getattr(top, mine) * (bottom.constant + getattr(bottom, other) * rate)
+            - getattr(bottom, mine) * (top.constant + getattr(top, other) * rate)
+            for rate in (0.0, 1.0)
+        ]
+
+    return any(math.prod(slopes(*rates)) < 0.0 for rates in (("tpr", "fpr"), ("fpr", "tpr")))
 
 
 def _needs_constraint(name: str) -> str:

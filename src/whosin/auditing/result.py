@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,7 +12,7 @@ import numpy as np
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.band import Band, band_of
 from whosin.auditing.compare import Comparison, compare
-from whosin.auditing.estimate import Estimate, TprAtFpr
+from whosin.auditing.estimate import Estimate, TprAtFpr, at_least, at_most
 from whosin.auditing.groups import GroupTable, Labels, group_table
 from whosin.auditing.individual import Individual, individual_risks
 from whosin.auditing.limits import ADVANTAGE, best_value, upper_class
@@ -147,10 +146,15 @@ class Audit:
         )
 
     @property
+    def _draws(self) -> tuple[str, ...]:
+        """How the records came about, in words."""
+        return ("members and non-members are independent draws from the two groups that are compared",)
+
+    @property
     def assumes(self) -> tuple[str, ...]:
         """What the numbers rest on, in words."""
         return (
-            "members and non-members are independent draws from the two groups that are compared",
+            *self._draws,
             f"the upper limits cover {upper_class(self.evidence, self.attack.candidate.view)}, and no other query",
             _ASSIGNMENT[self.assignment],
             *self.notes,
@@ -224,19 +228,19 @@ class Audit:
         if a.lower > 0:
             verdict = (
                 f" Members can be told apart: the gap between the two rates that an attacker reaches is at least "
-                f"{_down(a.lower)} ({level} confidence), about {a.estimate:.3g}, and at most {_up(a.upper)} for "
+                f"{at_least(a.lower, 3)} ({level} confidence), about {a.estimate:.3g}, and at most {at_most(a.upper, 3)} for "
                 f"{upper_class(self.evidence, self.attack.candidate.view)}."
             )
         else:
             verdict = (
                 f" That is no more than chance explains. It does not show that nothing leaks: a gap below about "
-                f"{_up(self.detectable)} would often be missed with so many records, and gaps up to {_up(a.upper)} are "
+                f"{at_most(self.detectable, 3)} would often be missed with so many records, and gaps up to {at_most(a.upper, 3)} are "
                 f"compatible with the data ({level} confidence)."
             )
         right = self.advantage_at_prior.scaled(50.0, 50.0)
         closing = (
             f" Somebody who takes a record for a member with probability {self.prior:g} beforehand guesses right at "
-            f"least {_down(right.lower)}% and at most {_up(right.upper)}% of the time; without looking, "
+            f"least {at_least(right.lower)}% and at most {at_most(right.upper)}% of the time; without looking, "
             f"{50 + 50 * abs(2 * self.prior - 1):.4g}%."
         )
         return opening + verdict + closing
@@ -286,11 +290,3 @@ class Audit:
 
         items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
         return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
-
-
-def _up(value: float) -> str:
-    return f"{math.ceil(value * 1000 * (1 - 1e-12)) / 1000:g}"
-
-
-def _down(value: float) -> str:
-    return f"{math.floor(value * 1000 * (1 + 1e-12)) / 1000:g}"

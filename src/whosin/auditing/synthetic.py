@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.estimate import Estimate
+from whosin.auditing.compare import Comparison
+from whosin.auditing.estimate import Estimate, at_least
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupTable
 from whosin.auditing.material import Material, gather_material
 from whosin.auditing.release_size import ReleaseSize, release_size
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
-from whosin.errors import AssumptionWarning, check_number
+from whosin.errors import AssumptionWarning, InputError, check_number
+from whosin.guarantees import Guarantee
 from whosin.risks import Risk
 
 __all__ = ["SyntheticAudit", "audit_synthetic"]
@@ -66,9 +67,26 @@ class SyntheticAudit(Audit):
 
         Groups that were named in :attr:`groups` are not repeated.
         """
-        columns = {} if self.material is None else self.material.categories
-        found, named = self.groups.scan(columns), {row.name for row in self.groups}
-        return replace(found, rows=tuple(row for row in found if row.name not in named))
+        return self.groups.scan({} if self.material is None else self.material.categories)
+
+    @property
+    def _draws(self) -> tuple[str, ...]:
+        return (
+            "the held-out rows are independent draws from the population of the training rows, and took no part in the "
+            "training",
+            "the limits speak of this release and its training rows: another training, or other training rows, may leak "
+            "more or less",
+        )
+
+    def compare(self, guarantee: Guarantee, *, assignment: str | None = None, trainings: int = 1) -> Comparison:
+        """Hold the measurement against a promise, as :meth:`Audit.compare` does.
+
+        One release comes from one training, which cannot refute a promise: the answer is never "violated".
+        """
+        _check_one_training(assignment)
+        if trainings != 1:
+            raise InputError(f"trainings takes 1 for a release, which comes from one training, got {trainings!r}")
+        return super().compare(guarantee, assignment=assignment)
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""
@@ -79,7 +97,7 @@ class SyntheticAudit(Audit):
                 f" The release repeats {inside} of the {self.members} training rows cell by cell, and {outside} of the "
                 f"{self.non_members} that it was not trained on."
             )
-        standing = [row.name for row in self.exposed_groups if row.stands_out]
+        standing = [row.name for row in (*self.groups, *self.exposed_groups) if row.stands_out]
         if standing:
             sentences.append(f" More exposed than the rest, beyond chance: {'; '.join(standing)}.")
         if self.records_alone is not None and self.records_alone.lower > 0.0:
@@ -146,9 +164,11 @@ def audit_synthetic(
     columns : sequence of str, optional
         The columns to use; by default all, which must then agree.
     groups : str, sequence of str, mapping or pair, optional
-        Columns whose groups are reported, or labels as in :func:`whosin.audit`.
-    prior, metric, kind, confidence_level, assignment, rng
+        Columns whose groups are reported (also columns that are not compared), or labels as in :func:`whosin.audit`.
+    prior, metric, kind, confidence_level, rng
         As in :func:`whosin.audit`. ``rng`` also orders the released rows for ``release_size``.
+    assignment : {"unknown", "random"}
+        Whether chance decided which rows were trained on.
     n_jobs : int, optional
         Threads, as in joblib.
     progress : callable, optional
@@ -166,9 +186,23 @@ def audit_synthetic(
     Notes
     -----
     Every record is compared with every released row, exactly: O((train + holdout)·synthetic·columns) time, about a
-    nanosecond a pair, and no matrix of pairs. Nothing that is learned sees who is a member, except on the half of the
+    nanosecond a pair, and no matrix of pairs. Nothing that is learned sees who is a member, except on the part of the
     records that is not reported.
+
+    What the limits speak of: the release is given, and so are the training rows, all of which are here. The share of
+    the reported training rows that an attack accuses is therefore no estimate. The only chance left is that of the
+    held-out rows: independent draws from the population, which neither the release nor the choice of the attack has
+    seen. So the FPR is the chance that the attack accuses another row of the population, and Clopper-Pearson and
+    McDiarmid apply to it given the release. The limits also leave room for chance on the side of the training rows, as
+    if they were drawn: for the rows reported that only widens them, and they then hold as well if ``train`` is a
+    random part of a larger training set, drawn before anything was fitted. Reported rows are a random part of
+    ``train``; that they stand for the others is due to the split.
+
+    Columns are encoded, rare values weighed and the radius of "ball" set on the rows of all tables together, where
+    members and non-members count alike. If nothing leaks, exchanging the two sides changes none of this, so it feigns
+    no leak; it ties the answers to each other through frequencies over all rows alone.
     """
+    _check_one_training(assignment)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     generator = np.random.default_rng(rng)
     report = progress if progress is not None else _silent
@@ -215,6 +249,14 @@ def audit_synthetic(
     )
 
 
+def _check_one_training(assignment: str | None) -> None:
+    if assignment == "independent trainings":
+        raise InputError(
+            "assignment takes 'unknown' or 'random' for a release, which comes from one training, "
+            "got 'independent trainings'"
+        )
+
+
 def _records_alone(material: Material, rng: np.random.Generator) -> Estimate | None:
     """Audit the records themselves, without the release: a two-sample test of the held-out population."""
     rows = material.records
@@ -239,7 +281,7 @@ def _warn(material: Material, alone: Estimate | None) -> tuple[str, ...]:
         loud.append(True)
         remarks.append(
             f"training and held-out records differ even without the release (advantage at least "
-            f"{math.floor(1000 * alone.lower) / 1000:g} at {100 * SHIFT_LEVEL:g}%): the holdout is not from the same "
+            f"{at_least(alone.lower, 3)} at {100 * SHIFT_LEVEL:g}%): the holdout is not from the same "
             "population, and the audit measures that difference too"
         )
     for remark, is_loud in zip(remarks, loud, strict=True):

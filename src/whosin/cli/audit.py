@@ -11,7 +11,7 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 
 if TYPE_CHECKING:
-    from whosin.auditing import Audit
+    from whosin.auditing import Audit, GroupTable
     from whosin.auditing.synthetic import SyntheticAudit
     from whosin.tables import Table
 
@@ -38,7 +38,7 @@ def audit(
     prior: Annotated[float, typer.Option(help="Probability that a record is a member, before anything is seen.")] = 0.5,
     confidence_level: Annotated[float, typer.Option(help="Probability that the limits of an estimate hold.")] = 0.95,
     assignment: Annotated[
-        str, typer.Option(help="How members were chosen: unknown, random, or 'independent trainings'.")
+        str, typer.Option(help="How members were chosen: unknown, random or, for scores, 'independent trainings'.")
     ] = "unknown",
     target: Annotated[
         float | None, typer.Option(help="Largest tolerable advantage: says how many rows may be released.")
@@ -47,12 +47,17 @@ def audit(
         float | None, typer.Option(help="Exit with code 1 if the lower limit of the advantage exceeds this.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-above: judge by the upper limit.")] = False,
-    top: Annotated[int, typer.Option(help="How many of the most exposed records to list.")] = 5,
-    seed: Annotated[int | None, typer.Option(help="Seed of the split into choosing and reporting.")] = None,
+    top: Annotated[int, typer.Option(min=0, help="How many of the most exposed records to list.")] = 5,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the split into choosing and reporting.")] = None,
     jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure what attackers can learn about who is in the data."""
+    from whosin.errors import check_probability
+
+    for name, limit in (("--target", target), ("--fail-above", fail_above)):
+        if limit is not None:
+            check_probability(name, limit)
     tables = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
     if strict and fail_above is None:
         raise TypeError("--strict goes with --fail-above")
@@ -86,7 +91,8 @@ def audit(
     judged = found.advantage.upper if strict else found.advantage.lower
     if fail_above is not None and judged > fail_above:
         side = "upper" if strict else "lower"
-        typer.echo(f"The {side} limit of the advantage, {judged:.4g}, exceeds {fail_above:g}.", err=True)
+        shown = render.number(judged, upper=strict)
+        typer.echo(f"The {side} limit of the advantage, {shown}, exceeds {fail_above:g}.", err=True)
         raise typer.Exit(1)
 
 
@@ -131,11 +137,17 @@ def _of_scores(
     inside = _truth(table, member_column)
     groups = {name: (table.column(name)[inside], table.column(name)[~inside]) for name in group or ()}
     names = _split(columns) or [name for name in table.names if name != member_column and name not in groups]
+    if member_column in names:
+        raise InputError(f"--columns takes scores, got {member_column!r}, which says who is a member")
     texts = [name for name in names if table.kind(name) == "category"]
     if not names or (texts and len(names) > 1):
         raise InputError(
             f"{path.name} takes columns of numbers as scores, got {', '.join(texts) or 'none'}; --columns chooses"
         )
+    for name in names:
+        gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
+        if gaps.size:
+            raise InputError(f"{path.name} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}")
     answers = np.column_stack([table.column(name) for name in names])
     with render.progress(f"Auditing {len(table)} scores") as progress:
         return audit(
@@ -183,12 +195,13 @@ def show(found: Audit, *, top: int = 5, target: float | None = None) -> None:
 
     from whosin.auditing.synthetic import SyntheticAudit
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.print(found.explain())
     _queries(console, found)
     _people(console, found, top)
-    _groups(console, found)
+    _groups(console, "group", found.groups)
     if isinstance(found, SyntheticAudit):
+        _groups(console, "most exposed groups found", found.exposed_groups)
         _release(console, found, target)
         for name, why in found.failed:
             console.print(f"Not asked: {name}, because {why}.")
@@ -241,11 +254,11 @@ def _people(console: Any, found: Audit, top: int) -> None:
     console.print(shown)
 
 
-def _groups(console: Any, found: Audit) -> None:
-    rows = [*found.groups, *getattr(found, "exposed_groups", ())]
-    if not rows:
+def _groups(console: Any, heading: str, rows: GroupTable) -> None:
+    """Print one table of groups; its limits hold together."""
+    if not len(rows):
         return
-    shown = _table("group", "members", "advantage", "at least", "at most", "more than the rest by")
+    shown = _table(heading, "members", "advantage", "at least", "at most", "more than the rest by")
     for row in rows:
         shown.add_row(
             row.name,

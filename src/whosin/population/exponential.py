@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.adjacent import adjacent_epsilon, range_bound
 from whosin.compute.closeness import closeness_slopes
-from whosin.compute.softmax_monte_carlo import certify
-from whosin.compute.subset_softmax import estimate_seconds, subset_count, subset_laws
+from whosin.compute.softmax.adjacent import adjacent_epsilon, range_bound
+from whosin.compute.softmax.exact import estimate_seconds, subset_count, subset_laws
+from whosin.compute.softmax.monte_carlo import certify
+from whosin.compute.softmax.two_outcomes import two_outcome_log_laws
 from whosin.compute.threads import Progress
-from whosin.compute.two_outcomes import two_outcome_log_laws
 from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, PureDP
 from whosin.population.pool import clipped, train_size
@@ -174,7 +174,8 @@ def _checked_sensitivity(sensitivity: float, losses: Array, k: int) -> float:
 
 
 def _squared_distances(a: Array, b: Array) -> Array:
-    return np.asarray(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2))
+    """One row for each of ``a`` and one column for each of ``b``; memory for one column of differences at a time."""
+    return np.column_stack([((a - row) ** 2).sum(axis=1) for row in b])
 
 
 def _choose(method: str, logits: Array, k: int) -> str:

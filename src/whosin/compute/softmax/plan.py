@@ -1,0 +1,149 @@
+"""How the effort of a simulated certificate is spent: numbers of draws, blocks, threads, time and progress."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from whosin.compute.softmax.draws import Block, Sampler
+from whosin.compute.softmax.game import Game
+from whosin.compute.softmax.task_streams import in_order
+from whosin.compute.softmax.thinning import MOST_REPRESENTATIVES
+from whosin.compute.threads import Progress, number_of_threads
+from whosin.errors import InputTypeError, check_callable, check_number, check_whole
+
+__all__ = ["Plan", "draw"]
+
+
+BLOCK = 2**22
+"""Numbers in a block of draws, roughly: enough to be worth a thread's while."""
+DEFAULT_WORK = 3 * 10**9
+DEFAULT_SAMPLES = 20_000
+"""Samples of each record, unless asked otherwise or too much work."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to spend the effort."""
+
+    draws: int | None
+    probability_draws: int | None
+    representatives: int | None
+    seed: int
+    threads: int
+    progress: Progress | None
+    start: float
+    seconds: float
+
+    @classmethod
+    def checked(
+        cls,
+        draws: int | None,
+        probability_draws: int | None,
+        representatives: bool | int | None,
+        rng: Any,
+        n_jobs: int | None,
+        progress: Progress | None,
+        time_budget: float | None,
+    ) -> Plan:
+        if isinstance(representatives, bool | np.bool_):
+            representatives = MOST_REPRESENTATIVES if representatives else 0
+        if progress is not None:
+            check_callable("progress", progress)
+        return cls(
+            None if draws is None else check_whole("draws", draws, low=2),
+            None if probability_draws is None else check_whole("probability_draws", probability_draws, low=2),
+            None if representatives is None else check_whole("representatives", representatives),
+            _seed(rng),
+            number_of_threads(n_jobs),
+            progress,
+            time.monotonic(),
+            math.inf if time_budget is None else check_number("time_budget", time_budget, low=0.0, open_low=True),
+        )
+
+
+def draw(game: Game, sampler: Sampler, plan: Plan, seeds: list[np.random.SeedSequence]) -> tuple[Block, Block]:
+    """Draw for the probabilities, with at most 0.3 of the time, then for the records."""
+    draws, further = _draw_numbers(game, plan, sampler)
+    wide, narrow = game.outcomes * sampler.width, game.outcomes * game.matched
+    clock = _Clock(2.0 * draws * wide + further * narrow, plan.progress, plan.start + 0.3 * plan.seconds)
+    sizes = _block_sizes(further, sampler.batch(game.matched), narrow)
+    first = _sum_of_blocks(sampler.probability_block, sizes, seeds[0], plan.threads, clock, narrow)
+    clock.end = plan.start + plan.seconds
+    sizes = _block_sizes(draws, sampler.batch(sampler.width), wide)
+    second = _sum_of_blocks(sampler.block, sizes, seeds[1], plan.threads, clock, 2.0 * wide)
+    clock.finish()
+    return first, second
+
+
+def _draw_numbers(game: Game, plan: Plan, sampler: Sampler) -> tuple[int, int]:
+    """How many subsets to draw for the records and for the probabilities."""
+    draws = plan.draws
+    if draws is None:
+        per_draw = 2.0 * game.matched / game.records if sampler.matching else 1.0
+        affordable = max(1000.0, DEFAULT_WORK / (game.outcomes * sampler.width))
+        draws = math.ceil(min(DEFAULT_SAMPLES / per_draw, affordable))
+    return draws, plan.probability_draws if plan.probability_draws is not None else math.ceil(2.5 * draws)
+
+
+def _seed(rng: Any) -> int:
+    try:
+        generator = np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"rng takes None, a seed or a numpy Generator, got {rng!r}") from None
+    return int.from_bytes(generator.bytes(16), "little")
+
+
+@dataclass(eq=False)
+class _Clock:
+    """Tells the finished share of the work, and when to stop."""
+
+    work: float
+    progress: Progress | None
+    end: float
+    done: float = 0.0
+
+    def tick(self, work: float) -> None:
+        self.done += work
+        if self.progress is not None and self.done < self.work * (1.0 - 1e-9):
+            self.progress(self.done / self.work)
+
+    def finish(self) -> None:
+        if self.progress is not None:
+            self.progress(1.0)
+
+    def late(self) -> bool:
+        return time.monotonic() >= self.end
+
+
+def _sum_of_blocks(
+    worker: Callable[[int, np.random.SeedSequence], Block],
+    sizes: list[int],
+    seed: np.random.SeedSequence,
+    threads: int,
+    clock: _Clock,
+    cost: float,
+) -> Block:
+    """Sum blocks of the given sizes, each with its own seed, until the list or the time is over; at least one block.
+
+    The order of the additions is that of the list, so the result is the same for any number of threads.
+    """
+    results = in_order(worker, ((size, seed.spawn(1)[0]) for size in sizes), threads, clock.late)
+    total = next(results)
+    clock.tick(sizes[0] * cost)
+    for block, size in zip(results, sizes[1:], strict=False):
+        total.add(block)
+        clock.tick(size * cost)
+    return total
+
+
+def _block_sizes(draws: int, batch: int, width: int) -> list[int]:
+    """Split ``draws`` into blocks of whole batches that are worth a thread's while; the last block takes the rest."""
+    size = batch * max(8, BLOCK // (batch * width))
+    full, rest = divmod(draws, size)
+    return [size] * full + ([rest] if rest else [])

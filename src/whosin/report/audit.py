@@ -1,0 +1,287 @@
+"""The report of an audit: the answer first, then the numbers, then how they were had and what they leave open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from whosin.auditing import Audit, Estimate
+from whosin.auditing.limits import upper_class
+from whosin.auditing.synthetic import SyntheticAudit
+from whosin.guarantees import Guarantee
+from whosin.plots.queries import QueriesDisplay
+from whosin.report.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
+from whosin.report.curves import roc_pictures
+from whosin.report.drawing import draw
+from whosin.report.exposure import at_risk, groups, released_rows, spread_of_risk
+from whosin.report.origin import Setting, reproduce
+from whosin.report.words import (
+    about,
+    clean,
+    confidence,
+    count,
+    down,
+    percent,
+    percent_down,
+    percent_up,
+    shortened,
+    up,
+)
+
+__all__ = ["audit_report"]
+
+LOW_RATES = (0.001, 0.01, 0.1)
+MOST_QUERIES = 30
+
+
+def audit_report(result: Audit, setting: Setting) -> Report:
+    """Return the report of an audit of scores or of a synthetic table."""
+    return Report(
+        "Can anyone tell who is in the data?",
+        "audit of a synthetic table" if isinstance(result, SyntheticAudit) else "audit of an attack's scores",
+        tuple(_sections(result, setting)),
+    )
+
+
+def _sections(result: Audit, setting: Setting) -> Iterator[Section]:
+    yield _question(result)
+    yield _answer(result)
+    yield _picture(result, setting.guarantee)
+    yield _queries(result)
+    yield at_risk(result, setting.ids)
+    yield spread_of_risk(result)
+    yield groups(result)
+    if isinstance(result, SyntheticAudit):
+        yield released_rows(result.release_size)
+    if setting.guarantee is not None:
+        yield _promise(result, setting.guarantee)
+    yield _assumed(result, setting.guarantee)
+    yield _untested(result)
+    yield Section("method", "How it was measured", [Text(f"{_capital(result.method)}.")])
+    yield reproduce(
+        setting,
+        call=_call(result),
+        unknown="Queries, groups and the seed (rng) are not kept in the result: fill them in.",
+        fingerprints=result.fingerprints if isinstance(result, SyntheticAudit) else None,
+    )
+
+
+def _question(result: Audit) -> Section:
+    if isinstance(result, SyntheticAudit):
+        text = (
+            f"A table of {count(result.synthetic)} rows was made from {count(result.members)} training records, to be "
+            "released in their place. Somebody who sees the release wonders about a person: was this person's record "
+            f"among the {count(result.members)}? To find out how well that can be answered, the training records were "
+            f"compared with {count(result.non_members)} records of people who were not in the training data."
+        )
+    else:
+        text = (
+            f"Somebody wonders whether a person's record was in the data, and asks about it by {result.query}. To find "
+            f"out how well the answers tell, those about {count(result.members)} members were compared with those "
+            f"about {count(result.non_members)} others."
+        )
+    return Section("question", "The question", [Text(text)])
+
+
+def _answer(result: Audit) -> Section:
+    blocks: list[Block] = [Text(_in_one_sentence(result), "answer")]
+    if isinstance(result, SyntheticAudit) and result.records_alone is not None and result.records_alone.lower > 0.0:
+        blocks.append(
+            Text(
+                "Training and held-out records differ even without the release, by an advantage of at least "
+                f"{down(result.records_alone.lower)} ({confidence(result.records_alone.confidence_level)} confidence). "
+                "Part of what was measured may be that difference, and not a leak.",
+                "warning",
+            )
+        )
+    blocks += [
+        Text(
+            "The advantage is the share of the members that an attack rightly accuses, less the share of the others "
+            "that it wrongly accuses: 0 for a blind guess, 1 for certainty."
+        ),
+        Text(result.explain()),
+        _numbers(result),
+        _low_rates(result),
+    ]
+    return Section("answer", "The answer", blocks)
+
+
+def _in_one_sentence(result: Audit) -> str:
+    found, level = result.advantage, confidence(result.confidence_level)
+    if found.lower > 0.0:
+        return (
+            f"Yes, better than by chance: the best attack found has an advantage of about {about(found.estimate)}; the "
+            f"best of the attackers that were covered has at least {down(found.lower)} and at most {up(found.upper)} "
+            f"({level} confidence)."
+        )
+    return (
+        f"No attack was found that beats chance: the advantage was measured as {about(found.estimate)}, and the "
+        f"attackers that were covered have at least {down(found.lower)} and at most {up(found.upper)} ({level} "
+        "confidence)."
+    )
+
+
+def _numbers(result: Audit) -> Grid:
+    prior = percent(result.prior)
+    rows = [
+        ("advantage", *_limits(result.advantage)),
+        (f"advantage at prior {prior} (2·accuracy - 1)", *_limits(result.advantage_at_prior)),
+        ("excess over a constant guess", *_limits(result.excess)),
+    ]
+    if result.metric not in ("advantage", "advantage_at_prior"):
+        name = result.metric if isinstance(result.metric, str) else getattr(result.metric, "name", "metric of the caller")
+        rows.append((str(name), *_limits(result.headline)))
+    rows.append(("smallest advantage found in four of five audits", up(result.detectable), "", ""))
+    return Grid(
+        f"The numbers ({confidence(result.confidence_level)} confidence)",
+        ("measure", "estimate", "at least", "at most"),
+        rows,
+    )
+
+
+def _low_rates(result: Audit) -> Grid:
+    """Return what attacks find that accuse few outsiders."""
+    rows = []
+    for target in LOW_RATES:
+        found = result.tpr_at(target)
+        assert found.fpr is not None
+        shares = percent(found.estimate), percent_down(found.lower), percent_up(found.upper)
+        accused = f"{percent(found.fpr.estimate)} ({percent_down(found.fpr.lower)} to {percent_up(found.fpr.upper)})"
+        rows.append((percent(target), *shares, accused))
+    return Grid(
+        "Attacks that accuse few outsiders: chosen for a false positive rate on some records, counted on others",
+        ("outsiders accused, as asked", "members found", "at least", "at most", "outsiders accused, counted"),
+        rows,
+    )
+
+
+def _limits(found: Estimate) -> tuple[str, str, str]:
+    return about(found.estimate), down(found.lower), up(found.upper)
+
+
+def _picture(result: Audit, guarantee: Guarantee | None) -> Section:
+    lowest = 10.0 ** math.floor(math.log10(0.5 / max(1, result.evidence.non_members)))
+    text = (
+        "Every point of the curve is an attack: how many outsiders it accuses, and how many members it finds. The "
+        "further the curve lies above the diagonal, the more is given away."
+    )
+    if guarantee is not None:
+        text += f" No attack may lie above the curve that {guarantee} promises, if the promise holds for this game."
+    return Section(
+        "picture",
+        "The picture",
+        [Text(text), roc_pictures((result.roc, result.band), guarantee, lowest=max(lowest, 1e-7))],
+    )
+
+
+def _queries(result: Audit) -> Section:
+    ranked = sorted(result.queries.items(), key=lambda item: -item[1].estimate)
+    shown, level = ranked[:MOST_QUERIES], confidence(result.confidence_level)
+    sides = [np.array([getattr(found, side) for _, found in shown]) for side in ("estimate", "lower", "upper")]
+    names = [shortened(clean(name), 38) for name, _ in shown]
+    best, found = shown[0]
+    picture = draw(
+        "queries",
+        lambda ax: QueriesDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
+        alt=f"Advantage of each query with limits; the strongest is {clean(best)} with {about(found.estimate)}.",
+        caption=f"Advantage by query, the strongest on top. Lines: {level} limits, all at once; dashed: a blind guess.",
+        size=(6.8, 1.1 + 0.3 * len(shown)),
+    )
+    blocks: list[Block] = [
+        Text(
+            "A query is what the attacker asks about a record. Each was given its own best attack; the limits hold "
+            "for all queries at once, so they are a little wider than those of the answer."
+        ),
+        Pictures([picture]),
+        Grid(
+            f"Advantage by query ({level} confidence for all at once)",
+            ("query", "estimate", "at least", "at most"),
+            [(name, *_limits(found)) for name, found in shown],
+        ),
+    ]
+    if len(ranked) > len(shown):
+        blocks.append(Text(f"{len(ranked) - len(shown)} further queries with smaller estimates are not shown.", "small"))
+    return Section("queries", "What the attacker may ask", blocks)
+
+
+def _promise(result: Audit, guarantee: Guarantee) -> Section:
+    found = result.compare(guarantee)
+    level = confidence(found.confidence_level)
+    rows = [
+        ("advantage promised, at most", up(found.promised_advantage)),
+        ("advantage measured, estimate", about(found.advantage.estimate)),
+        ("advantage measured, at least", down(found.advantage.lower)),
+        ("advantage measured, at most", up(found.advantage.upper)),
+        ("outsiders accused by the attack held against the promise, at most", percent_up(found.fpr_upper)),
+        ("members found by it, at least", percent_down(found.tpr_lower)),
+        ("members that the promise lets it find, at most", percent_up(found.promised_tpr)),
+        (f"ε of the measured game at δ = {found.delta:g}, at least", down(found.epsilon_lower)),
+    ]
+    return Section(
+        "promise",
+        "Promised versus measured",
+        [
+            Text(f"{_capital(found.verdict)}.", "answer"),
+            Text(f"{_capital(found.text)}"),
+            Grid(f"{guarantee} against the measurement ({level} confidence)", ("what", "value"), rows),
+            Heading("What was promised"),
+            Text(guarantee.explain(result.prior)),
+        ],
+    )
+
+
+def _assumed(result: Audit, guarantee: Guarantee | None) -> Section:
+    blocks: list[Block] = [
+        Text("The numbers hold if these sentences are true. Nobody but the reader can check some of them."),
+        Items([f"{_capital(line)}." for line in result.assumes]),
+    ]
+    if guarantee is not None:
+        blocks += [
+            Heading(f"Assumed by {guarantee}"),
+            Items([f"{_capital(line)}." for line in guarantee.assumes]),
+        ]
+    return Section("assumed", "What was assumed", blocks)
+
+
+def _untested(result: Audit) -> Section:
+    evidence = result.evidence
+    covered = upper_class(evidence, result.attack.candidate.view)
+    items = [
+        f"Small leaks: with {count(evidence.members)} members and {count(evidence.non_members)} others counted, an "
+        f"advantage below about {up(result.detectable)} is found in fewer than four of five audits.",
+        f"Other queries than these: {', '.join(result.queries)}. A better question may tell more.",
+        f"Other attackers than {covered}: the upper limits say nothing about them.",
+        "Membership beyond these records: people who are in neither of the two samples, and other trainings of the "
+        "same model, may fare differently.",
+        "Repeated releases: a second release from the same data adds to what the first gave away, and was not seen.",
+        "Other harms: guessing the values of a person's record, linking it with other tables, or rebuilding it.",
+    ]
+    blocks: list[Block] = [
+        Text("That nothing was found does not show that nothing is there. This audit did not look at:"),
+        Items(items),
+    ]
+    if isinstance(result, SyntheticAudit) and result.failed:
+        blocks += [
+            Heading("Queries that could not be asked"),
+            Items([f"{name}: {reason}" for name, reason in result.failed]),
+        ]
+    return Section("untested", "What was not tested", blocks)
+
+
+def _call(result: Audit) -> str:
+    name, data = (
+        ("audit_synthetic", "train, holdout, synthetic")
+        if isinstance(result, SyntheticAudit)
+        else ("audit", "members, non_members")
+    )
+    metric = repr(result.metric) if isinstance(result.metric, str) else "…"
+    return (
+        f"wi.{name}({data}, prior={result.prior!r}, metric={metric}, confidence_level={result.confidence_level!r}, "
+        f"assignment={result.assignment!r}, rng=…)"
+    )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

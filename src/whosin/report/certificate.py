@@ -1,0 +1,107 @@
+"""The report of a protected release: its certificate, what it promises, and what it does not protect."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from whosin.protection import Certificate, Release
+from whosin.report.blocks import Block, Code, Grid, Items, Report, Section, Text
+from whosin.report.origin import Setting, reproduce
+from whosin.report.promise import promise_numbers, promise_pictures
+from whosin.report.words import confidence, count, percent_up
+
+__all__ = ["certificate_report"]
+
+MOST_NUMBERS = 50
+"""Released numbers that are printed."""
+
+
+def certificate_report(result: Release | Certificate, setting: Setting) -> Report:
+    """Return the report of a certificate, with the released value if it is known and small."""
+    certificate = result.certificate if isinstance(result, Release) else result
+    sections = [
+        Section("question", "The question", [Text(_question(certificate))]),
+        Section("answer", "The answer", _answer(certificate)),
+    ]
+    if isinstance(result, Release):
+        sections.append(Section("value", "What was released", _value(result)))
+    sections += [
+        Section("picture", "The picture", promise_pictures(certificate.mip)),
+        Section("numbers", "The numbers", promise_numbers(certificate.mip)),
+        Section("assumed", "What was assumed", [Items([_sentence(line) for line in certificate.assumes])]),
+        Section(
+            "untested", "What was not tested, and is not protected", [Items(list(map(_sentence, certificate.not_protected)))]
+        ),
+        Section("method", "How the limit was had", [_method(certificate)]),
+        reproduce(
+            setting,
+            call=f"wi.protect(…, records, eta={certificate.eta!r}, noise={certificate.noise!r})",
+            unknown="The draw and the noise come from a secure source without a seed: another run gives another value, "
+            "with the same promise.",
+        ),
+    ]
+    return Report("What does this release promise to the people in the data?", "report of a protected release", sections)
+
+
+def _question(certificate: Certificate) -> str:
+    return (
+        f"The {certificate.estimator} of {count(certificate.train_size)} records, drawn at random from a pool of "
+        f"{count(certificate.records)}, is released with noise. How well can somebody who knows the whole pool, and "
+        "sees the release, tell whether a given record was drawn?"
+    )
+
+
+def _answer(certificate: Certificate) -> list[Block]:
+    blind = max(certificate.mip.train_fraction, 1.0 - certificate.mip.train_fraction)
+    chance = "" if certificate.confidence_level is None else f" ({confidence(certificate.confidence_level)} confidence)"
+    blocks: list[Block] = [
+        Text(
+            f"Any attacker is right about a given record at most {percent_up(min(1.0, blind + certificate.mip.eta))} of "
+            f"the time{chance}; without looking it is {percent_up(blind)}.",
+            "answer",
+        )
+    ]
+    if certificate.test_mode:
+        blocks.insert(
+            0, Text("TEST MODE: the draw and the noise came from a seed. Nobody is protected by this release.", "warning")
+        )
+    return [*blocks, Text(certificate.explain())]
+
+
+def _value(release: Release) -> list[Block]:
+    value = release.to_dict()["value"]
+    if _numbers(value) > MOST_NUMBERS:
+        return [Text(f"{count(_numbers(value))} numbers, too many to print here.")]
+    return [Code(str(value))]
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers a nested value holds."""
+    if isinstance(value, dict):
+        return sum(map(_numbers, value.values()))
+    return sum(map(_numbers, value)) if isinstance(value, list) else 1
+
+
+def _method(certificate: Certificate) -> Grid:
+    scales = np.asarray(certificate.noise_scale, dtype=np.float64)
+    scale = f"{scales.min():.6g}" if scales.min() == scales.max() else f"{scales.min():.6g} to {scales.max():.6g}"
+    rows = [
+        ("asked for (η)", f"{certificate.eta:g}"),
+        ("found, at most", percent_up(certificate.bound)),
+        ("how", f"{certificate.route}, {certificate.kind}: {certificate.reason}"),
+        ("noise", f"{certificate.noise}, scale {scale}, norm {certificate.norm:g}"),
+        ("what the noise hides", f"{certificate.sensitivity:.6g}"),
+        ("trainings on random subsets", count(certificate.draws)),
+        ("ball", "none" if certificate.ball is None else f"radius {certificate.ball:.6g}"),
+        ("source of the noise", certificate.sampler),
+    ]
+    if certificate.confidence_level is not None and math.isfinite(certificate.confidence_level):
+        rows.append(("confidence", confidence(certificate.confidence_level)))
+    return Grid("The certificate", ("what", "value"), rows, frozenset({1}))
+
+
+def _sentence(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}."

@@ -1,0 +1,106 @@
+"""The pictures of a curve: measured with its band, promised, or both; with even steps, and with logarithmic ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.band import Band
+from whosin.guarantees import Guarantee
+from whosin.plots.audit import AuditDisplay
+from whosin.plots.posterior import PosteriorDisplay
+from whosin.plots.roc import COLOURS, RocDisplay
+from whosin.report.blocks import Picture, Pictures
+from whosin.report.drawing import draw
+from whosin.report.words import confidence, percent, percent_down, percent_up
+from whosin.roc import Roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["posterior_picture", "roc_pictures"]
+
+Array = NDArray[np.float64]
+
+READ_AT = (0.01, 0.1)
+"""False positive rates at which the words beside a picture read the curve."""
+
+
+def roc_pictures(
+    measured: tuple[Roc, Band] | None = None, promised: Guarantee | None = None, *, lowest: float = 1e-5
+) -> Pictures:
+    """Draw the curves with even steps, and with logarithmic ones down to the false positive rate ``lowest``."""
+    words = _in_words(measured, promised)
+    limits = "" if measured is None else f" Shaded: {confidence(measured[1].confidence_level)} limits, all at once."
+    captions = {
+        "linear": "Members found against outsiders accused; the dashed diagonal is a blind guess." + limits,
+        "log": "The same at low rates, on logarithmic axes: what an attacker reaches who hardly accuses anybody.",
+    }
+    return Pictures(
+        [
+            draw(
+                f"roc-{scale}",
+                lambda ax, scale=scale: _paint(ax, measured, promised, scale, lowest),  # type: ignore[misc]
+                alt=f"ROC curve on {'even' if scale == 'linear' else 'logarithmic'} axes. {words}",
+                caption=caption,
+            )
+            for scale, caption in captions.items()
+        ]
+    )
+
+
+def posterior_picture(guarantee: Guarantee) -> Picture:
+    """Draw the range of the belief in membership after any output, against the belief before it."""
+    prior = np.linspace(0.001, 0.999, 201)
+    ends = np.array([guarantee.posterior(float(p)) for p in prior])
+    low, high = guarantee.posterior(0.5)
+    return draw(
+        "posterior",
+        lambda ax: PosteriorDisplay(prior, ends[:, 0], ends[:, 1]).plot(ax=ax),
+        alt=f"Belief after the output against belief before it. From 50% it moves to at least {percent_down(low)} and "
+        f"at most {percent_up(high)}.",
+        caption="How far any output can move somebody's belief that a record is in the data.",
+    )
+
+
+def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | None, scale: str, lowest: float) -> None:
+    if measured is not None:
+        roc, band = measured
+        fpr = _grid(roc, scale, lowest)
+        AuditDisplay(fpr, roc.tpr(fpr), band.lower.tpr(fpr), band.upper.tpr(fpr), "measured", scale).plot(ax=ax)
+    if promised is not None:
+        curve = promised.roc()
+        fpr = _grid(curve, scale, lowest)
+        RocDisplay(fpr, np.asarray(curve.tpr(fpr)), "promised: at most", scale).plot(
+            ax=ax, color=COLOURS[1], linestyle="-."
+        )
+    if scale == "log":
+        ax.set_xlim(lowest, 1.0)
+        ax.set_ylim(lowest, 1.2)
+
+
+def _grid(roc: Roc, scale: str, lowest: float) -> Array:
+    """Return false positive rates that show the curve; its corners are among them where they are few."""
+    ends = np.geomspace(lowest, 1.0, 121)
+    even = [np.linspace(0.0, 1.0, 101), 1.0 - ends] if scale == "linear" else []
+    corners = roc.vertices
+    few = corners[:, 0] if corners is not None and len(corners) <= 50 else np.zeros(0)
+    return np.unique(np.concatenate([[0.0], ends, few, *even]))
+
+
+def _in_words(measured: tuple[Roc, Band] | None, promised: Guarantee | None) -> str:
+    sentences = []
+    for rate in READ_AT:
+        parts = []
+        if measured is not None:
+            roc, band = measured
+            parts.append(
+                f"the measured attack finds {percent(float(roc.tpr(rate)))} of the members (limits "
+                f"{percent_down(float(band.lower.tpr(rate)))} to {percent_up(float(band.upper.tpr(rate)))})"
+            )
+        if promised is not None:
+            parts.append(f"at most {percent_up(float(promised.tpr_at(rate)))} is promised")
+        sentences.append(f"Where {percent(rate)} of the outsiders are accused, {' and '.join(parts)}.")
+    return " ".join(sentences)

@@ -1,0 +1,241 @@
+"""Who is at risk: the ranked records, the spread of individual risk, groups, and the size of the release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from whosin.auditing import Audit, GroupRow
+from whosin.auditing.release_size import ReleaseSize
+from whosin.auditing.synthetic import SyntheticAudit
+from whosin.plots.audit import GroupsDisplay
+from whosin.report.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
+from whosin.report.drawing import draw
+from whosin.report.words import (
+    about,
+    clean,
+    confidence,
+    count,
+    down,
+    percent,
+    percent_down,
+    percent_up,
+    shortened,
+    up,
+)
+
+__all__ = ["at_risk", "groups", "released_rows", "spread_of_risk"]
+
+LISTED = 20
+"""Records in the ranked list."""
+MOST_GROUPS = 30
+"""Groups in one table or picture."""
+BELIEFS = (0.5, 0.6, 0.75, 0.9, 0.95, 0.99)
+TOLERATED = (0.05, 0.1, 0.2, 0.3, 0.5)
+NAME_LENGTH = 38
+
+
+def at_risk(result: Audit, ids: Sequence[object] | None) -> Section:
+    """Return the members of the highest scores, by row number or id; never their values."""
+    level, prior = confidence(result.confidence_level), percent(result.prior)
+    closest = result.closest if isinstance(result, SyntheticAudit) else None
+    ranked = result.individual.highest(LISTED, "member")
+    surely = int(np.sum(result.individual.simultaneous_lower[: result.members] > result.prior))
+    if surely:
+        opening = (
+            f"For {count(surely)} of the {count(result.members)} members, membership is likelier after the answer than "
+            f"the {prior} it was before, whatever chance did ({level} confidence for all at once)."
+        )
+    else:
+        opening = (
+            f"For none of the {count(result.members)} members can it be said with {level} confidence that the answer "
+            f"raises the probability of membership above the {prior} it was before. The order below may be chance."
+        )
+    named = "Records are named by the ids that were given." if ids is not None else (
+        "Records are named by their row in the data as given; the first row is row 0."
+    )  # fmt: skip
+    head = ["rank", "record", "probability of membership", "at least", "at most"]
+    rows = []
+    for place, row in enumerate(ranked, start=1):
+        name = clean(ids[row["index"]]) if ids is not None else f"row {row['index']}"
+        limits = percent_down(row["simultaneous_lower"]), percent_up(row["simultaneous_upper"])
+        rows.append([str(place), name, percent(row["risk"]), *limits])
+        if closest is not None:
+            rows[-1].append(f"row {closest[row['index']]}")
+    if closest is not None:
+        head.append("closest released row")
+    blocks: list[Block] = [
+        Text(f"{opening} {named}"),
+        Grid(
+            f"The members with the highest scores; limits hold for all records at once ({level})",
+            head,
+            rows,
+            frozenset({1, 5}),
+        ),
+        Text(
+            "This list says who was in the data. Keep it where the data is kept, and leave it out of copies that go "
+            "further. Records with equal probabilities differ by their score alone.",
+            "small",
+        ),
+    ]
+    return Section("who", "Who is at risk", blocks)
+
+
+def spread_of_risk(result: Audit) -> Section:
+    """Return how many members reach each probability of membership."""
+    risk = result.individual.risk[: result.members]
+    sure = result.individual.simultaneous_lower[: result.members]
+    beliefs = [belief for belief in BELIEFS if belief > result.prior]
+    rows = [
+        (f"at least {percent(belief)}", count(int(np.sum(risk >= belief))), count(int(np.sum(sure >= belief))))
+        for belief in beliefs
+    ]
+    middle, top = float(np.median(risk)), float(risk.max())
+    level = confidence(result.confidence_level)
+    picture = draw(
+        "individual",
+        result.individual.plot,
+        alt=f"Members' probability of membership after the answer, in rising order. Half of the members have at most "
+        f"{percent(middle)}, the most exposed {percent(top)}; before the answer it was {percent(result.prior)}.",
+        caption=f"Probability of membership after the answer, members in rising order. Shaded: {level} limits for all "
+        "records at once.",
+        size=(6.4, 4.0),
+    )
+    opening = (
+        f"An average hides people. Before the answer every record was a member with probability {percent(result.prior)}; "
+        f"after it, the estimate is at most {percent(middle)} for half of the members, and {percent(top)} for the most "
+        "exposed."
+    )
+    blocks: list[Block] = [Text(opening), Pictures([picture])]
+    if rows:
+        caption = f"Members whose probability of membership reaches a level, of {count(result.members)}"
+        blocks.append(Grid(caption, ("probability", "by the estimate", f"surely ({level})"), rows))
+    return Section("spread", "How risk is spread", blocks)
+
+
+def groups(result: Audit) -> Section:
+    """Return the groups that were named, and those that a search found."""
+    named = sorted(result.groups, key=_exposure)
+    found = sorted(result.exposed_groups, key=_exposure) if isinstance(result, SyntheticAudit) else []
+    standing = [row.name for row in (*named, *found) if row.stands_out]
+    level = confidence(result.confidence_level)
+    blocks: list[Block] = []
+    if not named and not found:
+        blocks.append(Text("No groups were named, and there were none to search for: nothing is known about groups."))
+        return Section("groups", "Which groups", blocks)
+    if standing:
+        blocks.append(Text(f"More exposed than everybody else, beyond chance: {'; '.join(standing)}."))
+    else:
+        blocks.append(
+            Text(
+                "No group was shown to be more exposed than everybody else. Small groups have wide limits: a "
+                "difference may be there and not be seen."
+            )
+        )
+    parts = (
+        ("named", "Groups that were named", named),
+        ("found", "Groups that a search found, on other records than these", found),
+    )
+    for name, title, rows in parts:
+        if rows:
+            blocks += [Heading(title), *_group_blocks(name, rows, level)]
+    return Section("groups", "Which groups", blocks)
+
+
+def released_rows(size: ReleaseSize | None) -> Section:
+    """Return the advantage against the number of released rows."""
+    title = "How much may be released"
+    if size is None:
+        return Section("size", title, [Text("Not measured: it takes the built-in queries, and others were asked.")])
+    level, last = confidence(size.confidence_level), size.advantages[-1]
+    picture = draw(
+        "size",
+        size.plot,
+        alt=f"Advantage against the number of released rows: {about(size.advantages[0].estimate)} at "
+        f"{count(size.sizes[0])} rows, {about(last.estimate)} at {count(size.sizes[-1])}.",
+        caption=f"Advantage against the number of released rows, by {size.query}. Shaded: {level} limits, all at once.",
+        size=(6.4, 4.0),
+    )
+    measured = [
+        (count(rows), about(found.estimate), down(found.lower), up(found.upper))
+        for rows, found in zip(size.sizes, size.advantages, strict=True)
+    ]
+    allowed = [(f"{target:g}", _rows_within(size, target)) for target in TOLERATED]
+    blocks: list[Block] = [
+        Text(
+            f"Fewer rows tell less. The curve follows an attacker who asks {size.query} of the first rows of the "
+            "release, in random order. It says nothing about attackers who ask something else, nor about rows made "
+            "anew."
+        ),
+        Pictures([picture]),
+        Grid(
+            f"Most rows at which, and below which, every upper limit is within what is tolerated ({level})",
+            ("tolerated advantage", "rows"),
+            allowed,
+        ),
+        Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured),
+    ]
+    return Section("size", title, blocks)
+
+
+def _rows_within(size: ReleaseSize, target: float) -> str:
+    largest = size.largest(target)
+    return "none that was measured" if largest is None else count(largest)
+
+
+def _exposure(row: GroupRow) -> tuple[bool, float, str]:
+    value = row.advantage.estimate
+    return bool(np.isnan(value)), -value if np.isfinite(value) else 0.0, row.name
+
+
+def _group_blocks(name: str, rows: Sequence[GroupRow], level: str) -> list[Block]:
+    shown = rows[:MOST_GROUPS]
+    hidden = len(rows) - len(shown)
+    blocks: list[Block] = [
+        Pictures([_forest(name, shown, level)]),
+        Grid(
+            f"Advantage of the attack inside each group; limits hold for all groups of the table at once ({level})",
+            ("group", "members", "others", "advantage", "at least", "at most", "more exposed than the rest"),
+            [_group_cells(row) for row in shown],
+            frozenset({6}),
+        ),
+    ]
+    if hidden:
+        blocks.append(Text(f"{count(hidden)} further groups with smaller estimates are not shown.", "small"))
+    return blocks
+
+
+def _group_cells(row: GroupRow) -> list[str]:
+    found = row.advantage
+    return [
+        row.name,
+        count(row.members),
+        count(row.non_members),
+        about(found.estimate),
+        down(found.lower),
+        up(found.upper),
+        "yes, beyond chance" if row.stands_out else "not shown",
+    ]
+
+
+def _forest(name: str, rows: Sequence[GroupRow], level: str) -> Picture:
+    """Draw the groups from the most exposed at the top."""
+    below = rows[::-1]
+    sides = [np.array([getattr(row.advantage, side) for row in below]) for side in ("estimate", "lower", "upper")]
+
+    def paint(ax: Any) -> None:
+        names = [shortened(clean(row.name), NAME_LENGTH) for row in below]
+        GroupsDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax)
+        ax.set_ylim(-0.6, len(below) - 0.4)
+
+    listed = "; ".join(f"{clean(row.name)} {about(row.advantage.estimate)}" for row in rows[:5])
+    more = "" if len(rows) <= 5 else f", and {len(rows) - 5} more in the table"
+    return draw(
+        f"groups-{name}",
+        paint,
+        alt=f"Advantage by group with limits: {listed}{more}.",
+        caption=f"Advantage by group, the most exposed on top. Lines: {level} limits, all at once; dashed: no advantage.",
+        size=(6.8, 1.1 + 0.27 * len(below)),
+    )

@@ -1,0 +1,246 @@
+"""One self-contained HTML file: from a result to the page, and from the page to the disk."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import secrets
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from whosin.auditing import Audit
+from whosin.errors import InputError, InputTypeError, MissingExtraError
+from whosin.guarantees import Guarantee
+from whosin.population import PopulationPrivacy
+from whosin.protection import Certificate, Release
+from whosin.report.blocks import Report
+from whosin.report.origin import Setting
+from whosin.report.words import clean
+
+__all__ = ["report"]
+
+Result = Audit | Guarantee | PopulationPrivacy | Release | Certificate
+
+
+@overload
+def report(
+    result: Result,
+    path: None = None,
+    *,
+    title: str | None = None,
+    guarantee: Guarantee | None = None,
+    ids: Sequence[Any] | None = None,
+    command: str | None = None,
+    force: bool = False,
+    date: datetime.date | None = None,
+) -> str: ...
+
+
+@overload
+def report(
+    result: Result,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    guarantee: Guarantee | None = None,
+    ids: Sequence[Any] | None = None,
+    command: str | None = None,
+    force: bool = False,
+    date: datetime.date | None = None,
+) -> Path: ...
+
+
+def report(
+    result: Result,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str | None = None,
+    guarantee: Guarantee | None = None,
+    ids: Sequence[Any] | None = None,
+    command: str | None = None,
+    force: bool = False,
+    date: datetime.date | None = None,
+) -> Path | str:
+    """Write a result as one HTML file that a privacy officer can read, sign and send.
+
+    Parameters
+    ----------
+    result : Audit, Guarantee, PopulationPrivacy, Release or Certificate
+        What to report.
+    path : path, optional
+        File to write; without it the page is returned as text.
+    title : str, optional
+        Heading of the report.
+    guarantee : Guarantee, optional
+        For an audit: the promise that the measurement is held against.
+    ids : sequence, optional
+        For an audit: one name or number for each member, in their order; for a population: one for each record. They
+        stand in the list of exposed records instead of row numbers.
+    command : str, optional
+        The command or call that gave the result, printed under how to reproduce it.
+    force : bool
+        Replace a file that is there already.
+    date : datetime.date, optional
+        Date of the report, today (UTC) by default.
+
+    Returns
+    -------
+    Path or str
+        Where the file was written, or the page itself.
+
+    Raises
+    ------
+    MissingExtraError
+        Without Jinja2 or Matplotlib.
+
+    Notes
+    -----
+    The page has its style and pictures inside, runs no program and asks the network for nothing. It holds no record:
+    exposed ones are named by row number or id. Limits are rounded outwards. The same input, versions and date give the
+    same bytes. The file appears whole or not at all. Cost: that of the parts of an audit that are computed on demand.
+    """
+    target = None if path is None else _check_path(path, force)
+    setting = Setting(
+        _check_guarantee(result, guarantee), _check_ids(result, ids), _check_text("command", command), _check_date(date)
+    )
+    heading = _check_text("title", title)
+    _check_extras()
+    page = _render(_build(result, setting), heading, setting.date)
+    if target is None:
+        return page
+    _write(target, page, force)
+    return target
+
+
+def _build(result: Result, setting: Setting) -> Report:
+    from whosin.report.audit import audit_report
+    from whosin.report.certificate import certificate_report
+    from whosin.report.population import population_report
+    from whosin.report.promise import guarantee_report
+
+    if isinstance(result, Audit):
+        return audit_report(result, setting)
+    if isinstance(result, Guarantee):
+        return guarantee_report(result, setting)
+    if isinstance(result, PopulationPrivacy):
+        return population_report(result, setting)
+    return certificate_report(result, setting)
+
+
+def _render(content: Report, title: str | None, date: datetime.date) -> str:
+    from importlib.metadata import version
+
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=PackageLoader("whosin.report"), autoescape=True, undefined=StrictUndefined, finalize=_printable
+    )
+    environment.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
+    environment.filters["drawing"] = Markup
+    page = environment.get_template("page.html.j2").render(
+        report=content, title=title or content.title, date=date.isoformat(), version=version("whosin")
+    )
+    return f"{page.rstrip()}\n"
+
+
+def _printable(value: Any) -> Any:
+    return clean(value) if type(value) is str else value
+
+
+def _write(target: Path, page: str, force: bool) -> None:
+    """Write beside the target and move into place, so that no reader ever sees half a report."""
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(beside, "x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+        _refuse_to_replace(target, force)
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _check_path(path: Any, force: bool) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path takes the name of a file, got {path!r} of type {type(path).__name__}")
+    target = Path(os.fsdecode(path))
+    if target.is_dir() or not target.name:
+        raise InputError(f"path takes the name of a file, got the folder {str(target)!r}")
+    if not target.parent.is_dir():
+        raise InputError(f"path={str(target)!r} lies in a folder that does not exist: {str(target.parent)!r}")
+    _refuse_to_replace(target, force)
+    return target
+
+
+def _refuse_to_replace(target: Path, force: bool) -> None:
+    if os.path.lexists(target) and not force:
+        raise InputError(f"path={str(target)!r} is there already; force=True replaces it")
+
+
+def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
+    if not isinstance(result, Result):
+        raise InputTypeError(
+            "result takes an audit, a guarantee, a PopulationPrivacy, a Release or a Certificate, got "
+            f"{_glimpse(result)} of type {type(result).__name__}"
+        )
+    if guarantee is None:
+        return None
+    if not isinstance(guarantee, Guarantee):
+        raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {_glimpse(guarantee)}")
+    if not isinstance(result, Audit):
+        raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
+    return guarantee
+
+
+def _check_ids(result: Result, ids: Any) -> Sequence[Any] | None:
+    """Names or numbers only: a record must not slip in as its own id."""
+    if ids is None:
+        return None
+    if isinstance(result, Audit):
+        expected, whose = result.members, "member"
+    elif isinstance(result, PopulationPrivacy):
+        expected, whose = result.records, "record"
+    else:
+        raise InputTypeError(f"ids goes with an audit or a population, got result of type {type(result).__name__}")
+    if isinstance(ids, str | bytes | dict | set) or not hasattr(ids, "__len__"):
+        raise InputTypeError(f"ids takes a sequence of one name or number for each {whose}, got {_glimpse(ids)}")
+    names = list(ids)
+    if len(names) != expected:
+        raise InputError(f"ids takes one name or number for each {whose}, {expected} in all, got {len(names)}")
+    for place, name in enumerate(names):
+        if not isinstance(name, str | int | float | np.integer | np.floating):
+            raise InputTypeError(f"ids takes names or numbers, got type {type(name).__name__} at position {place}")
+    return names
+
+
+def _check_text(name: str, text: Any) -> str | None:
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise InputTypeError(f"{name} takes text, got {_glimpse(text)} of type {type(text).__name__}")
+    if not text.strip():
+        raise InputError(f"{name} takes text, got {text!r}")
+    return text
+
+
+def _check_date(date: Any) -> datetime.date:
+    if date is None:
+        return datetime.datetime.now(datetime.UTC).date()
+    if not isinstance(date, datetime.date):
+        raise InputTypeError(f"date takes a datetime.date, got {_glimpse(date)} of type {type(date).__name__}")
+    return date.date() if isinstance(date, datetime.datetime) else date
+
+
+def _check_extras() -> None:
+    if find_spec("jinja2") is None or find_spec("matplotlib") is None:
+        raise MissingExtraError("reports take Jinja2 and Matplotlib: pip install 'whosin[report]'")
+
+
+def _glimpse(value: Any) -> str:
+    """Show a wrong argument without printing the data that it may hold."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -1,0 +1,139 @@
+"""The report of a population: the labelled parameter, and what it means on these records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from whosin.population import PopulationPrivacy
+from whosin.report.blocks import Block, Grid, Items, Pictures, Report, Section, Text
+from whosin.report.drawing import draw
+from whosin.report.origin import Setting, reproduce
+from whosin.report.promise import NOT_PROMISED
+from whosin.report.words import clean, confidence, count, down, percent_up, up
+
+__all__ = ["population_report"]
+
+LISTED = 20
+SHARES = (0.5, 0.75, 0.9, 0.99, 1.0)
+
+_ATTACKERS = {
+    "dp": "as labelled: knows everybody else",
+    "dp_tight": "a smaller valid limit for the same",
+    "dp_on_records": "knows everybody else, among these records",
+    "pmp": "knows these records, and not who was drawn",
+}
+
+
+def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
+    """Return the report of a mechanism on one pool of records."""
+    sections = (
+        Section("question", "The question", [Text(_question(result))]),
+        Section("answer", "The answer", _answer(result)),
+        Section("picture", "The picture", _picture(result)),
+        Section("who", "Who is at risk", _at_risk(result, setting.ids)),
+        Section(
+            "assumed",
+            "What was assumed",
+            [Items([f"{line[:1].upper()}{line[1:]}." for line in result.assumes])],
+        ),
+        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)]),
+        Section(
+            "method",
+            "How it was computed",
+            [
+                Text(
+                    f"Mechanism: {result.mechanism}. Method: {result.method}. Sensitivity {result.sensitivity:.6g}, "
+                    f"{_scale_name(result)} {result.noise_scale:.6g}."
+                )
+            ],
+        ),
+        reproduce(
+            setting,
+            call=f"wi.population.{result.mechanism}(records, epsilon={result.dp.epsilon!r}, …)",
+            unknown="The records, the clipping and the seed are not kept in the result: fill them in.",
+        ),
+    )
+    return Report("What does the privacy parameter mean on these records?", "report of a population", sections)
+
+
+def _question(result: PopulationPrivacy) -> str:
+    return (
+        f"A mechanism ({result.mechanism}) is labelled with ε = {up(result.dp.epsilon)}. The label speaks of somebody "
+        f"who knows everybody else in the data. What does it mean for {count(result.train_size)} records that were "
+        f"drawn at random from these {count(result.records)}, and somebody who knows all {count(result.records)} but "
+        "not who was drawn?"
+    )
+
+
+def _answer(result: PopulationPrivacy) -> list[Block]:
+    chance = "" if result.confidence_level is None else f", with {confidence(result.confidence_level)} confidence"
+    right = percent_up(result.pmp.accuracy())
+    worst = percent_up(result.dp_tight.accuracy())
+    rows = []
+    for name, attacker in _ATTACKERS.items():
+        promise = getattr(result, name)
+        delta = getattr(promise, "delta", 0.0)
+        rows.append((attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy()), up(promise.advantage())))
+    return [
+        Text(
+            f"Somebody who knows these records, and not who was drawn, guesses right at most {right} of the time whether "
+            f"a given one was{chance}; for somebody who knows everybody else the limit is {worst}, and without looking "
+            "it is 50%.",
+            "answer",
+        ),
+        Grid(
+            "The promise, by what the attacker knows; all are upper limits",
+            ("attacker", "ε, at most", "δ", "right guesses, at most", "advantage, at most"),
+            rows,
+        ),
+    ]
+
+
+def _picture(result: PopulationPrivacy) -> list[Block]:
+    values = np.sort(result.per_record)
+    rows = [(f"{100 * share:g}%", up(float(values[_place(share, len(values))]))) for share in SHARES]
+    return [
+        Text("A record that resembles many others hides among them; one that stands apart does not."),
+        Pictures(
+            [
+                draw(
+                    "population",
+                    result.plot,
+                    alt=f"Each record's practical parameter in rising order, from {up(float(values[0]))} to "
+                    f"{up(float(values[-1]))}, with the worst-case limits as lines.",
+                    caption="The practical parameter ε̃ of every record, in rising order, below the limits for "
+                    "attackers who know everybody else.",
+                    size=(6.4, 4.2),
+                )
+            ]
+        ),
+        Grid("Parameter that a share of the records does not exceed", ("share of the records", "ε̃, at most"), rows),
+    ]
+
+
+def _place(share: float, size: int) -> int:
+    """Position of the smallest value that at least this share of the sorted values does not exceed."""
+    return max(0, int(np.ceil(round(share * size, 9))) - 1)
+
+
+def _at_risk(result: PopulationPrivacy, ids: Sequence[object] | None) -> list[Block]:
+    order = np.argsort(-result.per_record, kind="stable")[:LISTED]
+    lower = result.per_record_lower
+    head = ["rank", "record", *([] if lower is None else ["ε̃, at least"]), "ε̃, at most"]
+    rows = []
+    for place, i in enumerate(order.tolist(), start=1):
+        name = clean(ids[i]) if ids is not None else f"row {i}"
+        least = [] if lower is None else [down(float(lower[i]))]
+        rows.append([str(place), name, *least, up(float(result.per_record[i]))])
+    named = "by the ids that were given" if ids is not None else "by their row, the first being row 0"
+    return [
+        Text(f"The records with the largest practical parameters, {named}. All {count(result.records)} are in the pool; the list "
+             "does not say who was drawn."),
+        Grid("The most exposed records", head, rows, frozenset({1})),
+    ]  # fmt: skip
+
+
+def _scale_name(result: PopulationPrivacy) -> str:
+    return "λ" if result.mechanism == "exponential" else "scale of the noise"
