@@ -170,7 +170,7 @@ def test_a_denominator_that_may_vanish_is_refused():
     [
         (F1, False),
         (wi.risks.RatioMetric((0, 1, 0, 0, 1), (0, 1, 1, 1, 0.5), name="smooth"), False),
-        (wi.risks.RatioMetric((1, 3, -2, 0, 0), (1, 2, 2, 0, 0), name="twisted"), True),
+        (wi.risks.RatioMetric((0, 2.5, 10 / 3, 0, 0), (1, 2.5, 0, 0, 0), name="(TPR + 2 FPR)/(1 + TPR)"), True),
     ],
 )
 def test_which_sides_of_the_rectangle_count(metric, turns):

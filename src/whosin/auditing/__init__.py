@@ -5,6 +5,7 @@ from whosin.auditing.compare import Comparison
 from whosin.auditing.estimate import Estimate, TprAtFpr
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupRow, GroupTable
+from whosin.auditing.heuristics import ThresholdAttack, monte_carlo_attack, threshold_attack
 from whosin.auditing.individual import Individual
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.result import Audit
@@ -22,8 +23,11 @@ __all__ = [
     "Individual",
     "ReleaseSize",
     "SyntheticAudit",
+    "ThresholdAttack",
     "TprAtFpr",
     "audit",
     "audit_synthetic",
+    "monte_carlo_attack",
     "run_audit",
+    "threshold_attack",
 ]

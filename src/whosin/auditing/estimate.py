@@ -23,7 +23,9 @@ class Estimate:
     """What the limits cover, in words, where that needs saying."""
 
     def __str__(self) -> str:
-        return f"{self.estimate:.4g} [{at_least(self.lower)}, {at_most(self.upper)}] at {100 * self.confidence_level:g}%"
+        return (
+            f"{self.estimate:.4g} [{at_least(self.lower)}, {at_most(self.upper)}] at {100 * self.confidence_level:g}%"
+        )
 
     def scaled(self, factor: float, shift: float = 0.0) -> Estimate:
         """Return the estimate of ``factor`` · value + ``shift``, for a factor of at least 0."""

@@ -310,7 +310,7 @@ def _ranges(sides: tuple[Array, Array], kind: str) -> tuple[NDArray[Any], NDArra
     if len(edges) <= MOST_LABELS:
         texts = _shown(edges, kind)
     else:
-        edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75]))
+        edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf"))
         ends = _shown(np.array([known.min(), *edges, known.max()]), kind)
         texts = [f"{low} to {high}" for low, high in pairwise(ends)]
     labels = np.array([*texts, "missing"])
@@ -322,10 +322,12 @@ def _ranges(sides: tuple[Array, Array], kind: str) -> tuple[NDArray[Any], NDArra
 
 
 def _shown(values: Array, kind: str) -> list[str]:
-    """Write numbers in the fewest digits, six at least, that keep different ones apart; dates as dates."""
+    """Write whole numbers and dates as such, others in the fewest digits, six at least, that keep them apart."""
     if kind == "date":
         unit: Any = "s" if np.any(values % 86400.0) else "D"
         return [str(text) for text in np.datetime_as_string(np.floor(values).astype("datetime64[s]"), unit=unit)]
+    if np.all(np.abs(values) < 2**53) and np.all(values == np.floor(values)):
+        return [str(int(value)) for value in values]
     different = len(np.unique(values))
     ways = ([f"{value:.{digits}g}" for value in values] for digits in range(6, 18))
     return next(texts for texts in ways if len(set(texts)) == different)

@@ -59,6 +59,10 @@ _SLACK = 1e-6
 """Relative outward rounding of the correction: above the error of the hypergeometric law by logarithms."""
 _LARGEST = 60.0
 """Largest ε that is looked at where δ > 0."""
+_OMITTED = 1e-30
+"""Probability that may be left out of a law of guesses to come."""
+_START = 0.9
+"""Share of the allowed error that the correction may take at the smallest ε looked at."""
 _EXACT_PLACES = 1024
 """Places of a coin that are treated one by one; beyond, they are grouped, on the safe side."""
 
@@ -343,7 +347,7 @@ def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count
 def _p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float, beta: float) -> float:
     """Return an upper limit on P(R ≥ right) under (ε, δ)-DP.
 
-    Where the correction alone takes more than β/2, that of a larger ε is used, which (ε, δ)-DP implies.
+    Where the correction alone takes up β, that of a larger ε is used, which (ε, δ)-DP implies.
     """
     if delta > 0.0:
         epsilon = max(epsilon, _least_epsilon(canaries, guesses, delta, beta))
@@ -387,9 +391,12 @@ def _right_chance(epsilon: float) -> float:
 
 @lru_cache(maxsize=256)
 def _least_epsilon(canaries: int, guesses: int, delta: float, beta: float) -> float:
-    """Return the smallest ε whose correction is at most half of ``beta``; it does not depend on the guesses' success."""
+    """Return the smallest ε whose correction leaves a part of ``beta``; it is fixed before the guesses are counted."""
     return smallest_holding(
-        lambda e: e >= _LARGEST or _correction(canaries, guesses, delta, e) <= beta / 2, 0.0, _LARGEST, tolerance=1e-6
+        lambda e: e >= _LARGEST or _correction(canaries, guesses, delta, e) <= _START * beta,
+        0.0,
+        _LARGEST,
+        tolerance=1e-6,
     )
 
 
@@ -415,21 +422,33 @@ def _largest_probability(count: int, q: float) -> Array:
 @lru_cache(maxsize=64)
 def _masses(canaries: int, guesses: int, delta: float) -> Array:
     """Return, for each number n of guesses to come, the mass that the worst φ puts there, summed over places l."""
+    total = np.zeros(guesses)
+    for place, weight in _places(canaries):
+        low, law = _guesses_to_come(canaries, guesses, place)
+        before = np.concatenate([[0.0], np.cumsum(law)[:-1]])
+        total[low : low + len(law)] += weight * np.clip(delta - before, 0.0, law)
+    total[0] += canaries * _OMITTED
+    return total
+
+
+def _guesses_to_come(canaries: int, guesses: int, place: int) -> tuple[int, Array]:
+    """Return the smallest n looked at, and r/m times the hypergeometric law from there on.
+
+    By Bernstein's inequality, which holds for draws without replacement too, less than e^-70 lies outside the window.
+    """
     from scipy.special import gammaln
 
-    total = np.zeros(guesses)
-    n = np.arange(guesses, dtype=np.float64)
-    ways = gammaln(guesses) - gammaln(n + 1) - gammaln(guesses - n)
     others = canaries - guesses
-    for place, weight in _places(canaries):
-        possible = (n <= place) & (place - n <= others)
-        rest = np.where(possible, place - n, 0.0)
-        logs = ways + gammaln(others + 1) - gammaln(rest + 1) - gammaln(others - rest + 1)
-        logs -= gammaln(canaries) - gammaln(place + 1) - gammaln(canaries - place)
-        law = np.where(possible, np.exp(logs), 0.0) * guesses / canaries
-        before = np.concatenate([[0.0], np.cumsum(law)[:-1]])
-        total += weight * np.clip(delta - before, 0.0, law)
-    return total
+    mean = place * (guesses - 1) / max(1, canaries - 1)
+    reach = 12.0 * math.sqrt(mean) + 50.0
+    low = max(0, place - others, math.floor(mean - reach))
+    high = min(guesses - 1, place, math.ceil(mean + reach))
+    n = np.arange(low, high + 1, dtype=np.float64)
+    rest = place - n
+    logs = gammaln(guesses) - gammaln(n + 1) - gammaln(guesses - n)
+    logs += gammaln(others + 1) - gammaln(rest + 1) - gammaln(others - rest + 1)
+    logs -= gammaln(canaries) - gammaln(place + 1) - gammaln(canaries - place)
+    return low, np.exp(logs) * guesses / canaries
 
 
 def _places(canaries: int) -> list[tuple[int, int]]:

@@ -74,8 +74,8 @@ class SyntheticAudit(Audit):
         return (
             "the held-out rows are independent draws from the population of the training rows, and took no part in the "
             "training",
-            "the limits speak of this release and its training rows: another training, or other training rows, may leak "
-            "more or less",
+            "the limits speak of this release and its training rows: another training, or other training rows, may "
+            "leak more or less",
         )
 
     def compare(self, guarantee: Guarantee, *, assignment: str | None = None, trainings: int = 1) -> Comparison:

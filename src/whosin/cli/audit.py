@@ -147,7 +147,9 @@ def _of_scores(
     for name in names:
         gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
         if gaps.size:
-            raise InputError(f"{path.name} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}")
+            raise InputError(
+                f"{path.name} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
+            )
     answers = np.column_stack([table.column(name) for name in names])
     with render.progress(f"Auditing {len(table)} scores") as progress:
         return audit(

@@ -104,10 +104,11 @@ def _ball(release: ArrayRelease) -> Array:
 
 
 def _ball_by_distance(release: ArrayRelease) -> Array:
-    floor = max(1e-9 * release.radius, 1e-300)
-    radius = release.radius
-    sums = ball_log_sums(release.target_rows, release.synthetic, radius, floor=floor, n_jobs=release.n_jobs)
-    return sums[:, 0] / len(release.synthetic)
+    """Equation 1 with ln(radius/distance) for -ln distance, whose sign would depend on the unit."""
+    radius = max(release.radius, 1e-300)
+    sums = ball_log_sums(release.target_rows, release.synthetic, radius, floor=1e-9 * radius, n_jobs=release.n_jobs)
+    inside = _ball(release) * len(release.synthetic)
+    return np.asarray((sums[:, 0] + inside * np.log(radius)) / len(release.synthetic))
 
 
 def _density_ratio(release: ArrayRelease) -> Array:
@@ -119,7 +120,9 @@ QUERIES: dict[str, Query] = {
     "nearest": Query("minus the distance to the nearest released row (MACE, eq. 2)", lambda r: -r.distance),
     "nearest_ratio": Query("how much nearer the nearest row is than the second nearest", _nearest_ratio),
     "ball": Query("share of released rows within the median nearest distance (Hilprecht et al.)", _ball),
-    "ball_by_distance": Query("the same, weighted by -ln distance (MACE, eq. 1)", _ball_by_distance),
+    "ball_by_distance": Query(
+        "the same, weighted by ln(radius/distance) (MACE, eq. 1, in units of the radius)", _ball_by_distance
+    ),
     "density_ratio": Query(
         "nearness to released rows against nearness to a reference (DOMIAS by nearest neighbours)", _density_ratio
     ),
