@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench experiments clean
+.PHONY: help demo test long check docs bench experiments clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
@@ -20,6 +20,9 @@ demo: $(STAMP) ## a guided tour in the terminal
 
 test: check ## check, then run the tests
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+long: $(STAMP) ## the long statistical sweeps (many minutes)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m long tests/long
 
 check: $(STAMP) ## style, types and the import rules
 	$(BIN)/ruff check .
