@@ -109,3 +109,13 @@ def test_bad_input():
         LEAK.compare(wi.PureDP(1.0), assignment="sure")
     with pytest.raises(InputError, match="trainings"):
         LEAK.compare(wi.PureDP(1.0), trainings=0)
+
+
+@pytest.mark.parametrize(("adjacency", "words"), [("replace", "replace one"), ("add_remove", "add/remove one")])
+def test_a_violation_names_the_game(adjacency, words):
+    """The number of records is 0-DP under replace-one and tells members under independent inclusion: no violation."""
+    found = audit([1] * 300, [0] * 300, assignment="independent trainings", rng=0)
+    seen = found.compare(wi.PureDP(0.5, adjacency))
+    assert seen.verdict == "violated"
+    assert "provided that members were chosen as it assumes" in seen.text
+    assert words in seen.text

@@ -158,3 +158,20 @@ def test_upper_limit_formula():
     half = 0.5 * (abs(0.3 - 2 / 3) + abs(0.7 - 1 / 3))
     assert a.point_estimates["plug_in"] == pytest.approx(half)
     assert a.advantage.upper == pytest.approx(half + math.sqrt(math.log(40) / 2 * (1 / 100 + 1 / 900)), rel=1e-9)
+
+
+def test_members_that_are_all_there_are():
+    """A fixed training set of repeated rows: its reported rows have a known TPR, and only outsiders are drawn.
+
+    The limits treat members as draws, which they are not; that may widen the limits, never break them.
+    """
+    rng = np.random.default_rng(12)
+    members = np.repeat(rng.normal(0.7, 1, 12), 10)
+    misses = 0
+    for run in range(RUNS):
+        a = audit(members, rng.normal(0, 1, 90), rng=run, confidence_level=0.8)
+        held = members[~a.evidence.fit_members]
+        grid = norm.ppf((np.arange(20_000) + 0.5) / 20_000)
+        truth = a.attack.accuses(held).mean() - a.attack.accuses(grid).mean()
+        misses += a.advantage.lower > max(0.0, truth) + 1e-4 or a.advantage.upper < truth - 1e-4
+    judge(misses, RUNS, 0.2)

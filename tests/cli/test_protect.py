@@ -123,3 +123,35 @@ def test_no_such_file(tmp_path):
     done = run(tmp_path / "none.csv", "--statistic", "mean", "--eta", 0.1, "--out", tmp_path / "out.json")
     assert done.exit_code == 2
     assert "no such file" in done.stderr
+
+
+def test_a_file_that_cannot_be_written(records, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("whosin.cli.protect._fill", full)
+    done = run(records, "--statistic", "mean", "--eta", 0.1, "--out", tmp_path / "out.json")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: --out cannot be written")
+    assert "No space left on device" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["records.csv"]
+
+
+def test_a_folder_that_takes_no_files(records, monkeypatch):
+    def closed(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    released = []
+    monkeypatch.setattr("tempfile.mkstemp", closed)
+    monkeypatch.setattr("whosin.protection.protect", lambda *_, **__: released.append(1))
+    done = run(records, "--statistic", "mean", "--eta", 0.1, "--out", records.parent / "out.json")
+    assert done.exit_code == 2
+    assert "--out cannot be written" in done.stderr
+    assert not released
+
+
+def test_a_negative_seed(records, tmp_path):
+    done = run(records, "--statistic", "median", "--eta", 0.1, "--seed", -1, "--out", tmp_path / "out.json")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("Error: rng takes a seed")

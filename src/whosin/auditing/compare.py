@@ -4,8 +4,10 @@ What a measurement can say about a promise depends on where the scores come from
 (differential privacy above all) speaks of a random draw of the records and of the training. The records of one
 trained model, however many, are one draw: an attack that does better on them than promised may mean that members
 and non-members differ for other reasons (Xu et al., theorem 1(4) is false for a fixed training set). So "violated"
-is said only for scores that each come from a training of its own, of records that were included at random. One run
-can refute a promise too, by the theorem of Steinke, Nasr and Jagielski (2023), whose test is not this one.
+is said only for scores that each come from a training of its own, of records that were included at random, and in the
+way of which the promise speaks: one that compares data sets of one size (replace one) is not broken by a release that
+gives the number of records away. One run can refute a promise too, by the theorem of Steinke, Nasr and Jagielski
+(2023), whose test is not this one.
 """
 
 from __future__ import annotations
@@ -170,11 +172,14 @@ def _text(
     guarantee: Guarantee,
 ) -> str:
     point = (
-        f"an attack on {attack.candidate} finds at least {at_least(100 * tpr, 3)}% of the members while accusing at most "
-        f"{at_most(100 * fpr, 3)}% of the outsiders; {guarantee} allows {at_most(100 * allowed, 3)}% there"
+        f"an attack on {attack.candidate} finds at least {at_least(100 * tpr, 3)}% of the members while accusing at "
+        f"most {at_most(100 * fpr, 3)}% of the outsiders; {guarantee} allows {at_most(100 * allowed, 3)}% there"
     )
     if verdict == "violated":
-        return f"{point}. Each score comes from a training of its own, so the promise does not hold as stated."
+        return (
+            f"{point}. Each score comes from a training of its own, so the promise does not hold as stated, provided "
+            f"that members were chosen as it assumes ({guarantee.assumes[0]})."
+        )
     if verdict == "exceeds the promise on this model":
         return (
             f"{point}. This is no refutation: the records of one model are one draw, and members may differ from "
@@ -182,8 +187,8 @@ def _text(
         )
     if verdict == "consistent":
         return (
-            f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {at_most(promised, 3)} of {guarantee}. "
-            "Other queries, and attackers beyond those measured, are not covered."
+            f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {at_most(promised, 3)} of "
+            f"{guarantee}. Other queries, and attackers beyond those measured, are not covered."
         )
     return (
         f"the measured advantage lies between {at_least(advantage.lower, 3)} and {at_most(advantage.upper, 3)}; "

@@ -97,7 +97,10 @@ class Individual:
         return tuple(2.0 * side[self.cell] - 1.0 for side in (cells.risk, cells.lower, cells.upper))  # type: ignore[return-value]
 
     def advantage(self, *, simultaneous: bool = False) -> tuple[Array, Array, Array]:
-        """Return AdvI = |f_p| of each record with its limits (definition 3); the lower is 0 where f_p may be 0."""
+        """Return AdvI, the absolute value of f_p, of each record with its limits (definition 3).
+
+        The lower limit is 0 where f_p may be 0.
+        """
         f, low, high = self.signed_advantage(simultaneous=simultaneous)
         straddles = (low <= 0.0) & (high >= 0.0)
         ends = np.abs(low), np.abs(high)

@@ -26,8 +26,8 @@ def learn_score(members: Array, non_members: Array, rng: np.random.Generator) ->
 
     Logistic regression and gradient-boosted trees are fitted in three folds, and the one with the smaller log loss on
     the folds left out is fitted again on all. Each query enters as its rank on a normal scale, so that neither units
-    nor heavy tails matter. At most 40,000 records are learned from, at least half of that of the smaller side if it has
-    so many. The scores of ``members`` come first.
+    nor heavy tails matter. At most 40,000 records are learned from, and of the smaller side as many as half of that
+    holds. The scores of ``members`` come first.
     """
     values = np.concatenate([members, non_members])
     labels = np.arange(len(values)) < len(members)

@@ -61,7 +61,10 @@ class Material:
     shared_rows: int = 0
     shared_beyond_chance: bool = False
     """Whether rows repeat across the two sides much more often than within them."""
+    in_reference: tuple[int, int] = (0, 0)
+    """Training rows, and held-out rows, that stand in the reference cell by cell."""
     copies: tuple[int, int] = (0, 0)
+    near_copies: tuple[int, int] | None = None
     closest: NDArray[np.int64] | None = None
     sizes: tuple[int, ...] = ()
     by_size: Mapping[str, Array] = field(default_factory=dict)
@@ -112,7 +115,8 @@ def _from_arrays(
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
         **_shared(rows[0], rows[1]),
-        "copies": (int(np.isin(rows[0], rows[2]).sum()), int(np.isin(rows[1], rows[2]).sum())),
+        "in_reference": _counted(rows[0], rows[1], rows[3]) if len(rows) > 3 else (0, 0),
+        "copies": _counted(rows[0], rows[1], rows[2]),
         "records": targets if targets.shape[1] <= WIDEST else None,
         "groups": groups,
         "fingerprints": _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]),
@@ -153,11 +157,13 @@ def _from_tables(
         progress=progress,
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
-    copied = release.matches.copies > 0
+    copied, rows = release.matches.copies > 0, row_groups(*matched)
     common: dict[str, Any] = {
         "notes": encoder.notes,
-        **_shared(*row_groups(matched[0], matched[1])),
+        **_shared(rows[0], rows[1]),
+        "in_reference": _counted(rows[0], rows[1], rows[3]) if len(rows) > 3 else (0, 0),
         "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
+        "near_copies": _near_copies(release, split),
         "records": np.concatenate([_features(part) for part in encoded[:2]]),
         "groups": _groups(groups, tables[0], tables[1]),
         "categories": _categories(matched[0], matched[1]),
@@ -190,7 +196,8 @@ def _answers(
     if callable(query):
         return _own(query, given, split, release.targets)
     if isinstance(query, str):
-        return ask(release, known, default if query == "auto" else (query,))
+        names = (*default, "density_ratio") if len(given) > 3 else default
+        return ask(release, known, names if query == "auto" else (query,))
     if not _is_list_of_names(query):
         raise InputTypeError(f"query takes a name, a list of names or a function, got {query!r}")
     return ask(release, known, query)
@@ -250,6 +257,11 @@ def _shared(train: NDArray[np.int64], holdout: NDArray[np.int64]) -> dict[str, A
     return {"shared_rows": shared, "shared_beyond_chance": loud}
 
 
+def _counted(train: NDArray[np.int64], holdout: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[int, int]:
+    """Count the training rows and the held-out rows whose numbers stand among others."""
+    return int(np.isin(train, others).sum()), int(np.isin(holdout, others).sum())
+
+
 def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
     return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
 
@@ -266,6 +278,15 @@ def _numbers(encoder: TableEncoder) -> list[Array | None]:
             numbers[levels.known] = np.nan
         tables.append(numbers)
     return tables
+
+
+def _near_copies(release: table_queries.TableRelease, split: int) -> tuple[int, int] | None:
+    """Count the records that a released row repeats in all cells but at most one; None for fewer than three columns."""
+    columns = release.target_cells.shape[1]
+    if columns < 3:
+        return None
+    near = release.matches.matches >= columns - 1
+    return int(near[:split].sum()), int(near[split:].sum())
 
 
 def _features(part: Encoded) -> Array:

@@ -207,8 +207,8 @@ def _extremes(metric: RatioMetric, prior: float, attack: Attack, alpha: float) -
 def _turns(metric: RatioMetric, prior: float) -> bool:
     """Whether a rate raises the ratio at some values of the other rate and lowers it at others.
 
-    If not, the smallest ratio over a rectangle stands at the same two sides of it whatever the rectangle, and only these
-    two can fail.
+    If not, the smallest ratio over a rectangle stands at the same two sides whatever the rectangle, and only these two
+    can fail.
     """
     top, bottom = metric._linear(prior)
 

@@ -228,14 +228,14 @@ class Audit:
         if a.lower > 0:
             verdict = (
                 f" Members can be told apart: the gap between the two rates that an attacker reaches is at least "
-                f"{at_least(a.lower, 3)} ({level} confidence), about {a.estimate:.3g}, and at most {at_most(a.upper, 3)} for "
-                f"{upper_class(self.evidence, self.attack.candidate.view)}."
+                f"{at_least(a.lower, 3)} ({level} confidence), about {a.estimate:.3g}, and at most "
+                f"{at_most(a.upper, 3)} for {upper_class(self.evidence, self.attack.candidate.view)}."
             )
         else:
             verdict = (
                 f" That is no more than chance explains. It does not show that nothing leaks: a gap below about "
-                f"{at_most(self.detectable, 3)} would often be missed with so many records, and gaps up to {at_most(a.upper, 3)} are "
-                f"compatible with the data ({level} confidence)."
+                f"{at_most(self.detectable, 3)} would often be missed with so many records, and gaps up to "
+                f"{at_most(a.upper, 3)} are compatible with the data ({level} confidence)."
             )
         right = self.advantage_at_prior.scaled(50.0, 50.0)
         closing = (

@@ -19,6 +19,7 @@ from whosin.auditing.material import Material, gather_material
 from whosin.auditing.release_size import ReleaseSize, release_size
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
+from whosin.compute.proportions import difference_lower, difference_upper
 from whosin.errors import AssumptionWarning, InputError, check_number
 from whosin.guarantees import Guarantee
 from whosin.risks import Risk
@@ -43,6 +44,8 @@ class SyntheticAudit(Audit):
     """Training rows that equal a held-out row in every cell."""
     copies: tuple[int, int] = (0, 0)
     """Training rows, and held-out rows, that the release contains cell by cell."""
+    near_copies: tuple[int, int] | None = None
+    """The same in all cells but at most one; None for arrays and for fewer than three columns."""
     records_alone: Estimate | None = None
     """Advantage of telling training from held-out records without the release: 0 if both come from one population."""
     closest: NDArray[np.int64] | None = field(default=None, repr=False)
@@ -116,6 +119,9 @@ class SyntheticAudit(Audit):
             "synthetic": self.synthetic,
             "shared_rows": self.shared_rows,
             "copies": {"members": self.copies[0], "non_members": self.copies[1]},
+            "near_copies": None
+            if self.near_copies is None
+            else {"members": self.near_copies[0], "non_members": self.near_copies[1]},
             "records_alone": None if self.records_alone is None else self.records_alone.to_dict(),
             "release_size": None if self.release_size is None else self.release_size.to_dict(),
             "exposed_groups": self.exposed_groups.to_dict(),
@@ -157,10 +163,11 @@ def audit_synthetic(
     query : str, sequence of str, or callable
         What the attacker asks about a record. For frames: "rarity_share", "rarity", "equal_cells", "nearest",
         "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays "nearest", "nearest_ratio", "ball",
-        "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto" asks all that need no
-        reference. A callable gets (records, synthetic) as given and returns one or several numbers a record.
+        "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto" asks all but
+        "ball_by_distance"; "density_ratio" only if there is a reference. A callable gets (records, synthetic) as given
+        and returns one or several numbers a record.
     reference : optional
-        Further rows of the population, used in no training.
+        Further rows of the population, used in no training and none of them of the holdout.
     columns : sequence of str, optional
         The columns to use; by default all, which must then agree.
     groups : str, sequence of str, mapping or pair, optional
@@ -181,7 +188,8 @@ def audit_synthetic(
     Warns
     -----
     AssumptionWarning
-        If training and held-out records differ on their own, or share many more rows than chance explains.
+        If training and held-out records differ on their own, share many more rows than chance explains, or if one
+        side stands in the reference more often than the other.
 
     Notes
     -----
@@ -194,9 +202,8 @@ def audit_synthetic(
     held-out rows: independent draws from the population, which neither the release nor the choice of the attack has
     seen. So the FPR is the chance that the attack accuses another row of the population, and Clopper-Pearson and
     McDiarmid apply to it given the release. The limits also leave room for chance on the side of the training rows, as
-    if they were drawn: for the rows reported that only widens them, and they then hold as well if ``train`` is a
-    random part of a larger training set, drawn before anything was fitted. Reported rows are a random part of
-    ``train``; that they stand for the others is due to the split.
+    if they were drawn: for the rows reported that only widens them, and so they hold as well if ``train`` is a random
+    part of a larger training set. The rows reported are a random part of ``train``.
 
     Columns are encoded, rare values weighed and the radius of "ball" set on the rows of all tables together, where
     members and non-members count alike. If nothing leaks, exchanging the two sides changes none of this, so it feigns
@@ -240,6 +247,7 @@ def audit_synthetic(
         synthetic=material.synthetic_rows,
         shared_rows=material.shared_rows,
         copies=material.copies,
+        near_copies=material.near_copies,
         records_alone=alone,
         closest=material.closest,
         failed=material.failed,
@@ -284,10 +292,25 @@ def _warn(material: Material, alone: Estimate | None) -> tuple[str, ...]:
             f"{at_least(alone.lower, 3)} at {100 * SHIFT_LEVEL:g}%): the holdout is not from the same "
             "population, and the audit measures that difference too"
         )
+    if _reference_tells(material):
+        loud.append(True)
+        inside, outside = material.in_reference
+        remarks.append(
+            f"{inside} training rows and {outside} held-out rows stand in the reference, which tells them apart "
+            "without the release: the reference takes rows that are in neither"
+        )
     for remark, is_loud in zip(remarks, loud, strict=True):
         if is_loud:
             warnings.warn(remark, AssumptionWarning, stacklevel=3)
     return tuple(remarks)
+
+
+def _reference_tells(material: Material) -> bool:
+    """Whether one side stands in the reference more often than the other, beyond chance."""
+    inside, outside = material.in_reference
+    counts = inside, material.train_rows, outside, len(material.answers) - material.train_rows
+    level = (1.0 - SHIFT_LEVEL) / 2
+    return bool(difference_lower(*counts, level) > 0.0 or difference_upper(*counts, level) < 0.0)
 
 
 def _silent(_: float) -> None:

@@ -29,7 +29,7 @@ Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
 Method = Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")]
 Fraction = Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")]
 Level = Annotated[float, typer.Option(help="Probability that a sampled limit holds.")]
-Seed = Annotated[int | None, typer.Option(help="Seed of sampled methods.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Seed of sampled methods.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 
 

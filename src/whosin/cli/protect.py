@@ -5,6 +5,8 @@ from __future__ import annotations
 import json as json_text
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,7 +35,9 @@ def protect(
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
     subsets: Annotated[int, typer.Option(help="Random subsets that certify the median and cov.")] = 256,
     confidence_level: Annotated[float, typer.Option(help="Probability that a sampled certificate holds.")] = 0.95,
-    seed: Annotated[int | None, typer.Option(help="Seed of those subsets; the draw and the noise have none.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of those subsets; the draw and the noise have none.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes for the subsets; -1 takes all cores.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
@@ -45,20 +49,21 @@ def protect(
     _check_out(out, force)
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
     matrix, names = read_numeric(records, chosen)
-    with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
-        result = release(
-            statistic,
-            matrix,
-            eta=eta,
-            noise=noise,
-            train_fraction=train_fraction,
-            subsets=subsets,
-            confidence_level=confidence_level,
-            n_jobs=jobs,
-            rng=seed,
-            progress=progress,
-        )
-    _write(result, names, out, force)
+    with _place(out, force) as part:
+        with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
+            result = release(
+                statistic,
+                matrix,
+                eta=eta,
+                noise=noise,
+                train_fraction=train_fraction,
+                subsets=subsets,
+                confidence_level=confidence_level,
+                n_jobs=jobs,
+                rng=seed,
+                progress=progress,
+            )
+        _fill(result, names, part, out.suffix.lower())
     if json:
         render.emit_json({"columns": names, "out": str(out), **result.to_dict()})
     else:
@@ -75,17 +80,24 @@ def _check_out(out: Path, force: bool) -> None:
         raise InputError(f"--out takes a new file, got {str(out)!r}, which exists; --force overwrites it")
 
 
-def _write(result: Release, names: list[str], out: Path, force: bool) -> None:
-    """Write next to the place and move there, so that the file is whole or not there at all."""
-    handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
-    os.close(handle)
-    part = Path(name)
+@contextmanager
+def _place(out: Path, force: bool) -> Iterator[Path]:
+    """Give a file next to the place and move it there in the end: the release is there as a whole, or not at all.
+
+    The file is made before anything is released, so that a folder that takes none costs no release.
+    """
     try:
-        _fill(result, names, part, out.suffix.lower())
-        _check_out(out, force)
-        part.replace(out)
-    finally:
-        part.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
+        os.close(handle)
+        part = Path(name)
+        try:
+            yield part
+            _check_out(out, force)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"--out cannot be written: {error}") from None
 
 
 def _fill(result: Release, names: list[str], part: Path, ending: str) -> None:

@@ -27,7 +27,7 @@ from whosin.compute.gaussian_noise import laplace_noise_for, laplace_shift_diver
 from whosin.compute.roots import smallest_below
 from whosin.errors import check_choice
 
-__all__ = ["NOISES", "AveragedShift", "divergence", "lengths", "scale_for"]
+__all__ = ["NOISES", "AveragedShift", "divergence", "equal_rows", "lengths", "scale_for"]
 
 Array = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def scale_for(noise: str, target: float, distance: float, log_gamma: float = 0.0
 def lengths(vectors: Array, norm: float) -> Array:
     """Return the p-norm of each row, rounded up; 0 only for rows of zeros. O(size)."""
     largest = np.abs(vectors).max(axis=1, initial=0.0)
-    safe = np.where(largest > 0.0, largest, 1.0)
+    safe = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
     scaled = np.abs(vectors) / safe[:, None]
     if math.isinf(norm):
         size = np.ones(len(vectors))
@@ -77,6 +77,11 @@ def lengths(vectors: Array, norm: float) -> Array:
         size = (scaled**norm).sum(axis=1) ** (1.0 / norm)
     with np.errstate(over="ignore"):
         return np.asarray(largest * size * (1.0 + (2 * vectors.shape[1] + 16) * _ROUNDING))
+
+
+def equal_rows(rows: Array) -> NDArray[np.int64]:
+    """Return a label for each row, the same for equal ones. O(size · log rows)."""
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), dtype=np.int64)
 
 
 class AveragedShift:
@@ -89,7 +94,10 @@ class AveragedShift:
     noise, norm, log_gamma
         The kind of noise, the p of its norm, and ln γ.
     rounding : float
-        Added to every distance that is not 0: how much further apart two sums may be in floats than on paper.
+        Added to the distance of unequal contributions: how much further apart two sums may be in floats than on paper.
+    labels : array of int, shape (N,), optional
+        Equal for records that add the same. To be given where the contributions were rounded, so that some look equal
+        that are not; by default those are equal that look so.
 
     Attributes
     ----------
@@ -102,13 +110,20 @@ class AveragedShift:
     """
 
     def __init__(
-        self, contributions: Array, *, noise: str, norm: float = 2.0, log_gamma: float = 0.0, rounding: float = 0.0
+        self,
+        contributions: Array,
+        *,
+        noise: str,
+        norm: float = 2.0,
+        log_gamma: float = 0.0,
+        rounding: float = 0.0,
+        labels: NDArray[np.int64] | None = None,
     ) -> None:
         self.contributions = contributions
         self.noise, self.norm, self.log_gamma, self.rounding = noise, norm, log_gamma, rounding
         self._others = len(contributions) - 1
         self._rows = max(1, _BLOCK // len(contributions))
-        self._alike = np.unique(contributions, axis=0, return_inverse=True)[1].reshape(-1)
+        self._labels = equal_rows(contributions) if labels is None else labels
         everybody = np.arange(len(contributions))
         self.mean_distances = np.concatenate([self._mean(self._distances(rows)) for rows in self._blocks(everybody)])
         self._order = np.argsort(-self.mean_distances, kind="stable")
@@ -141,7 +156,7 @@ class AveragedShift:
         return np.asarray(values.sum(axis=1) / self._others * _SLACK)
 
     def _distances(self, rows: NDArray[np.int64]) -> Array:
-        """Distances (rows, N), rounded up; 0 between equal contributions only."""
+        """Distances (rows, N), rounded up; 0 between records with one label."""
         from scipy.spatial.distance import cdist
 
         if self.norm == 1.0 or self.contributions.shape[1] == 1:
@@ -153,7 +168,7 @@ class AveragedShift:
         else:
             found = cdist(self.contributions[rows], self.contributions, "minkowski", p=self.norm)
         grown = found * (1.0 + (2 * self.contributions.shape[1] + 16) * _ROUNDING) + self.rounding
-        return np.where(self._alike[rows, None] != self._alike, grown, 0.0)
+        return np.where(self._labels[rows, None] != self._labels, grown, 0.0)
 
 
 def _in_scales(distances: Array, scale: float) -> Array:

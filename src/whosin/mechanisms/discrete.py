@@ -150,7 +150,7 @@ class KMax(FiniteMechanism):
 
 
 class Subsampled(FiniteMechanism):
-    """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^|D|) a data set."""
+    """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^records) a data set."""
 
     def __init__(self, mechanism: FiniteMechanism | Callable[[Records], Law], rate: float) -> None:
         self.mechanism = mechanism if isinstance(mechanism, FiniteMechanism) else CallableMechanism(mechanism)
@@ -168,7 +168,7 @@ class Subsampled(FiniteMechanism):
         return mixed
 
     def sample(self, records: Sequence[Any], source: Source | None = None) -> Hashable:
-        """Return one output: draw the sample, then run the mechanism on it. Cost O(|D|) and one run."""
+        """Return one output: draw the sample, then run the mechanism on it. Cost O(records) and one run."""
         source = SecureSource() if source is None else check_source(source)
         kept = source.uniform(len(records)) < self.rate
         return self.mechanism.sample(tuple(itertools.compress(records, kept)), source)

@@ -38,6 +38,6 @@ class QueriesDisplay:
         ax.axvline(0.0, color="0.6", linestyle="--", linewidth=1.0)
         ax.set_yticks(place, list(self.names))
         ax.set_ylim(-0.6, len(self.names) - 0.4)
-        ax.set_xlabel("advantage (TPR - FPR) of the best attack on the query")
+        ax.set_xlabel("advantage (TPR - FPR)")
         self.ax_ = ax
         return self

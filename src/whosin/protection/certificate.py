@@ -76,16 +76,16 @@ class Certificate:
             ),
         }[self.kind]
         box = (
-            "the estimate depends on the drawn records and on fresh randomness alone"
-            if self.kind != "computed exactly"
-            else ""
+            "the estimate depends on the drawn records and on fresh randomness alone, and has one shape",
+            "the training never fails; should it fail on the drawn records, nobody else learns that it did",
         )
         gap = "2^-54" if self.noise == "gaussian" else "about 2^-38"
         lines = (
             *self.mip.assumes,
             own,
-            box,
-            "the drawn records, the estimate before the noise and the time of the computation stay secret",
+            *(() if self.kind == "computed exactly" else box),
+            "the drawn records, the estimate before the noise, what the training prints and the time that it takes "
+            "stay secret",
             f"the noise follows its law up to {gap} for each number released",
         )
         warning = ("TEST MODE: the draw and the noise came from a seed, nobody is protected",) if self.test_mode else ()

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.compute.certify import ScaleTest
-from whosin.compute.shift import lengths
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
 from whosin.protection.sampled import CONFIDENT, Budget, Pilot, check_draws, pilot_size
@@ -94,6 +93,5 @@ class _Round:
             value = self.trainer.train(changed, np.random.default_rng(own))
             if isinstance(value, Failure):
                 return value
-            moved = ((value - base).reshape(-1) / self.pilot.shape)[None, :]
-            distances[list(served)] = lengths(moved, self.pilot.norm)[0]
+            distances[list(served)] = self.pilot.length(value - base)
         return distances

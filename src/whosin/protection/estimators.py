@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_callable
 from whosin.protection.models import Model
-from whosin.protection.pool import Pool
+from whosin.protection.pool import LARGEST, Pool
 from whosin.tables import numeric_records
 
-__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "understand"]
+__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "as_numbers", "understand"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -99,6 +99,8 @@ class Covariance:
 
     def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
         """Return the upper triangle, row by row, of the covariance with divisor k - 1."""
+        if len(parts[0]) < 2:
+            raise InputError("the covariance of 1 record is not defined: more must be drawn")
         matrix = np.cov(parts[0], rowvar=False)
         return matrix[np.triu_indices(self.columns)] if matrix.ndim else matrix
 
@@ -141,6 +143,17 @@ class Sum:
         return scales
 
 
+def as_numbers(value: Any) -> Array | None:
+    """Return the value as an array of floats; None where it is none, as for text, dates and complex numbers."""
+    try:
+        given = np.asarray(value)
+        if value is None or given.dtype.kind not in "biufO":
+            return None
+        return np.asarray(given, dtype=np.float64)
+    except Exception:
+        return None
+
+
 def understand(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
     """Return the estimator as a sum or a black box, and the pool on which it works."""
     if isinstance(estimator, str):
@@ -179,10 +192,9 @@ def _sum(query: SumQuery, pool: Pool) -> Sum:
         given = query.f(*pool.parts)
     elif hasattr(given, "columns"):
         given = numeric_records(given)
-    try:
-        contributions = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputTypeError(f"f takes a function that returns numbers, got {type(given).__name__}") from None
+    contributions = as_numbers(given)
+    if contributions is None:
+        raise InputTypeError(f"f takes a function that returns numbers, got {type(given).__name__}")
     if contributions.ndim == 0 or len(contributions) != len(pool):
         raise InputError(f"f takes one row a record ({len(pool)}), got an array of shape {contributions.shape}")
     if contributions.size == 0:
@@ -198,9 +210,9 @@ def _sum(query: SumQuery, pool: Pool) -> Sum:
 
 def _summable(contributions: Array) -> Array:
     """Refuse numbers whose sum may overflow."""
-    largest = float(np.abs(contributions).max())
-    if largest > 1e300 / len(contributions):
-        raise InputError(f"records takes numbers below {1e300 / len(contributions):g} to be summed, got {largest:g}")
+    largest, limit = float(np.abs(contributions).max()), LARGEST / len(contributions)
+    if largest > limit:
+        raise InputError(f"records takes numbers up to {limit:g} to be summed, got {largest:g}")
     return contributions
 
 

@@ -31,6 +31,10 @@ class Model:
     def __init__(self, estimator: Any, pool: Pool) -> None:
         from sklearn.base import clone
 
+        if len(pool.parts) > 3:
+            raise InputError(
+                f"records takes X, (X, y) or (X, y, sample_weight) for a model, got {len(pool.parts)} parts"
+            )
         self.name = type(estimator).__name__
         self.template = clone(estimator)
         if hasattr(estimator, "steps") or hasattr(estimator, "named_transformers_"):
@@ -47,8 +51,9 @@ class Model:
             name: getattr(whole, name) for name in ("n_features_in_", "feature_names_in_") if hasattr(whole, name)
         }
         self.shape = self._coefficients(whole).shape
-        self.has_intercept = self._intercept(whole) is not None
-        self._check_rebuilt(self.rebuild(self._learned(whole)), pool)
+        intercept = self._intercept(whole)
+        self.intercept_shape = None if intercept is None else intercept.shape
+        self._check_rebuilt(self._learned(whole), pool)
 
     def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Array:
         """Return coefficients and intercepts of a fit on these rows, in one vector."""
@@ -68,9 +73,7 @@ class Model:
             model.classes_ = self.classes
         size = int(np.prod(self.shape))
         model.coef_ = value[:size].reshape(self.shape)
-        rest = value[size:]
-        scalar = len(rest) == 1 and len(self.shape) == 1 and self.classes is None
-        model.intercept_ = (float(rest[0]) if scalar else rest) if self.has_intercept else 0.0
+        model.intercept_ = 0.0 if self.intercept_shape is None else value[size:].reshape(self.intercept_shape)[()]
         return model
 
     def arrange(self, scales: Array) -> Array:
@@ -91,7 +94,8 @@ class Model:
         settings = model.get_params(deep=False)
         if "random_state" in settings and settings["random_state"] is None:
             model.set_params(random_state=int(rng.integers(2**31)))
-        return model.fit(*parts)
+        weights = {"sample_weight": parts[2]} if len(parts) == 3 else {}
+        return model.fit(*parts[:2], **weights)
 
     def _coefficients(self, model: Any) -> Array:
         if not hasattr(model, "coef_"):
@@ -107,10 +111,10 @@ class Model:
             return None
         return np.asarray(model.intercept_, dtype=np.float64)
 
-    def _check_rebuilt(self, model: Any, pool: Pool) -> None:
+    def _check_rebuilt(self, learned: Array, pool: Pool) -> None:
         """Refuse a model that cannot predict from its coefficients alone."""
         try:
-            model.predict(pool.take(np.arange(1))[0])
+            self.rebuild(learned).predict(pool.take(np.arange(1))[0])
         except Exception as error:
             raise InputTypeError(
                 f"estimator takes a model that predicts from coef_ and intercept_ alone, got {self.name} ({error}): "

@@ -46,10 +46,11 @@ def izzo_noise(
     understood, pool = understand(estimator, records)
     if isinstance(understood, Sum):
         raise InputTypeError("izzo_noise takes a function or a model, got a sum: pass a function such as numpy.mean")
-    trainer = Trainer(understood, pool, draw_of(len(pool), train_fraction))
+    factor = paper_scale(eta, 1.0, moment)
     seeds = seeds_of(np.random.default_rng(rng), check_whole("subsets", subsets, low=2))
+    trainer = Trainer(understood, pool, draw_of(len(pool), train_fraction)).settled(seeds[0])
     values = np.array(collect(run(trainer.train_on_draw, seeds, n_jobs), "subsets"))
     away = np.abs(values - values.mean(axis=0))
     spread = (away**moment).mean(axis=0) ** (1.0 / moment)
     coordinates = int(np.prod(values.shape[1:]))
-    return np.asarray(paper_scale(eta, 1.0, moment) * coordinates ** (1.0 / moment) * spread)
+    return np.asarray(factor * coordinates ** (1.0 / moment) * spread)

@@ -48,12 +48,20 @@ class Ball:
     norm: float
 
     def pull(self, value: Array) -> Array:
-        """Return the value, moved towards the centre until it lies in the ball (strictly, by a few rounding errors)."""
-        away = value - check_centre(self.centre, len(value))
+        """Return the value, moved towards the centre until it lies in the ball.
+
+        Where the sum of centre and shift is rounded away from the centre, the next float on the way back is taken, so
+        that no coordinate is further away than the shift says, however large the centre.
+        """
+        centre = check_centre(self.centre, len(value))
+        away = value - centre
         length = float(lengths((away / self.shape)[None, :], self.norm)[0])
         if length <= self.radius:
             return value
-        return np.asarray(self.centre + away * (self.radius / length * (1.0 - 1e-14)))
+        shift = away * (self.radius / length * (1.0 - 1e-14))
+        pulled = centre + shift
+        too_far = np.abs(pulled - centre) > np.abs(shift)
+        return np.where(too_far, np.nextafter(pulled, centre), pulled)
 
 
 def check_centre(centre: Array, size: int) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.population.pool import train_size
 
-__all__ = ["Draw", "Pool", "draw_of"]
+__all__ = ["LARGEST", "Draw", "Pool", "draw_of"]
 
 Indices = NDArray[np.int64]
+
+LARGEST = 1e300
+"""Larger numbers are refused: their sums and differences may be infinite."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,8 @@ def draw_of(records: int, train_fraction: float) -> Draw:
 class Pool:
     """Records that can be counted and taken from, in whatever type they came.
 
-    Arrays, lists, pandas and polars frames and series, sparse matrices, and anything else with a length that can be
-    indexed with an array of positions. A tuple holds aligned parts such as ``(X, y)``.
+    Arrays, lists and other sequences, pandas and polars frames and series, sparse matrices, and anything else with a
+    length that can be indexed with an array of positions. A tuple holds aligned parts such as ``(X, y)``.
     """
 
     def __init__(self, records: Any) -> None:
@@ -100,7 +104,7 @@ def _count(part: Any, aligned: bool) -> int:
 def _take(part: Any, indices: Indices) -> Any:
     if hasattr(part, "iloc"):
         return part.iloc[indices]
-    if isinstance(part, list):
+    if isinstance(part, Sequence):
         return [part[i] for i in indices.tolist()]
     if hasattr(part, "take") and not isinstance(part, np.ndarray) and hasattr(part, "schema"):
         return part.take(indices)

@@ -26,7 +26,8 @@ def from_adjacent_bound(bound: float, eta: float, draw: Draw, noise: Noise) -> P
     """Return the plan for ‖A(D) - A(D')‖ ≤ bound on all adjacent D, D' of the pool."""
     scale = scale_for(noise.kind, draw.per_divergence(eta), bound, draw.log_gamma)
     reason = f"replacing one record moves the estimate by at most {bound:.6g}, which the user has proved"
-    return Plan(scale, 1.0, _excess(bound, scale, draw, noise), "adjacent bound", PROVED, bound, reason)
+    found = min(eta, _excess(bound, scale, draw, noise))
+    return Plan(scale, 1.0, found, "adjacent bound", PROVED, bound, reason)
 
 
 def from_moment_bound(bound: float, eta: float, draw: Draw, noise: Noise) -> Plan:

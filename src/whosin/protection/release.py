@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.compute.shift import NOISES
-from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_whole
+from whosin.errors import (
+    CalibrationError,
+    InputError,
+    InputTypeError,
+    check_callable,
+    check_choice,
+    check_number,
+    check_whole,
+)
 from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.coupled import from_replacements
 from whosin.protection.estimators import BlackBox, Sum, understand
 from whosin.protection.plan import Ball, Noise, Plan
-from whosin.protection.pool import Draw, draw_of
+from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
 from whosin.protection.sums import from_pairs
@@ -29,6 +37,9 @@ Array = NDArray[np.float64]
 
 SENSITIVITIES = ("auto", "average", "moment")
 SPLITS = ("total", "relative")
+
+_SMALLEST_ETA = 1e-12
+"""Smaller promises mean nothing: the noise follows its law no closer."""
 
 
 def protect(
@@ -61,11 +72,12 @@ def protect(
     ----------
     estimator : str, SumQuery, callable or scikit-learn estimator
         "mean", "sum", "median" or "cov" of the rows; a :class:`SumQuery`; a function of the drawn records that returns
-        an array of numbers, with a parameter ``rng`` if it is random; or a linear scikit-learn model.
+        an array of numbers, with a parameter ``rng`` if it is random; or a linear scikit-learn model. It must give an
+        estimate, of one shape, for every draw: an error on the drawn records may tell who they are.
     records : array, list, data frame, or tuple of them
         The pool. A tuple holds aligned parts such as ``(X, y)``, and a function is called with the parts one by one.
     eta : float
-        In (0, 1/2), and below the share of the rarer answer: beyond that every release keeps it.
+        In [1e-12, 1/2), and below the share of the rarer answer: beyond that every release keeps it.
     noise : {"gaussian", "norm_exponential"}
         Gaussian noise with a scale for each coordinate, or noise of density ∝ exp(-‖x‖/s).
     sensitivity : {"auto", "average", "moment"}
@@ -133,14 +145,15 @@ def protect(
         ball,
     )
     request.check()
+    if progress is not None:
+        check_callable("progress", progress)
     if isinstance(understood, Sum):
-        plan = _plan_for_sum(understood, request, draw)
+        plan = _checked(_plan_for_sum(understood, request, draw), eta)
         indices = _draw(draw, source)
         value = understood.train(indices)
     else:
-        trainer, plan = _plan_for_black_box(
-            Trainer(understood, pool, draw), request, budget, np.random.default_rng(rng), progress
-        )
+        trainer, plan = _plan_for_black_box(Trainer(understood, pool, draw), request, budget, rng, progress)
+        plan = _checked(plan, eta)
         indices = _draw(draw, source)
         value = _train(trainer, indices, source)
     certificate = _certificate(understood, plan, request, draw, value.shape, source)
@@ -191,7 +204,7 @@ def _plan_for_sum(query: Sum, request: _Request, draw: Draw) -> Plan:
 
 
 def _plan_for_black_box(
-    trainer: Trainer, request: _Request, budget: Budget, rng: np.random.Generator, progress: Progress | None
+    trainer: Trainer, request: _Request, budget: Budget, rng: Any, progress: Progress | None
 ) -> tuple[Trainer, Plan]:
     draw, noise, eta = trainer.draw, request.noise, request.eta
     proved = request.proved(draw)
@@ -205,7 +218,7 @@ def _plan_for_black_box(
         check_draws(eta, draw.per_divergence(eta) if average else eta, budget)
     total = pilot_size(budget.subsets) * (2 if average else 1) + budget.subsets
     budget = Budget(budget.subsets, budget.confidence_level, budget.n_jobs, _ticks(progress, total))
-    pilot_rng, rng = rng.spawn(2)
+    pilot_rng, rng = _generators(rng)
     shaped = noise.kind == "gaussian" and radius is None
     trainer, pilot = run_pilot(trainer, noise, budget, pilot_rng, shaped=shaped, centre=centre)
     if average:
@@ -216,9 +229,24 @@ def _plan_for_black_box(
     elif request.ball is not None and pilot.distances.any():
         pull = pilot_ball(pilot)
     if pull is not None and budget.subsets == 0:
-        return trainer, from_ball(pull, eta, draw, noise)
+        return trainer, replace(from_ball(pull, eta, draw, noise), draws=len(pilot.distances))
     chosen = request.sensitivity == "auto" and request.ball is None
     return trainer, from_subsets(trainer, pilot, eta, noise, budget, rng, ball=pull, choose_ball=chosen)
+
+
+def _checked(plan: Plan, eta: float) -> Plan:
+    """Refuse noise that is no float, before anything is drawn."""
+    if not np.all(np.isfinite(plan.scale * np.asarray(plan.shape))):
+        raise CalibrationError(f"eta={eta:g} asks for noise beyond the largest float: rescale the records")
+    return plan
+
+
+def _generators(rng: Any) -> list[np.random.Generator]:
+    """Generators for the pilot and for the certification."""
+    try:
+        return np.random.default_rng(rng).spawn(2)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"rng takes a seed or a generator that can spawn others, got {rng!r} ({error})") from None
 
 
 def _ball(ball: Any) -> tuple[Array | None, float | None]:
@@ -228,7 +256,7 @@ def _ball(ball: Any) -> tuple[Array | None, float | None]:
     if isinstance(ball, str):
         raise InputError(f"ball takes 'pilot', a radius or (centre, radius), got {ball!r}")
     if not isinstance(ball, tuple | list):
-        return None, check_number("ball", ball, low=0.0, open_low=True, open_high=True)
+        return None, check_number("ball", ball, low=0.0, high=LARGEST, open_low=True)
     if len(ball) != 2:
         raise InputError(f"ball takes 'pilot', a radius or (centre, radius), got {ball!r}")
     try:
@@ -237,14 +265,17 @@ def _ball(ball: Any) -> tuple[Array | None, float | None]:
         raise InputTypeError(f"ball takes a centre of numbers, got {ball[0]!r}") from None
     if centre.size == 0 or not np.all(np.isfinite(centre)):
         raise InputError(f"ball takes a centre of finite numbers, got {ball[0]!r}")
-    return centre, check_number("the radius of ball", ball[1], low=0.0, open_low=True, open_high=True)
+    return centre, check_number("the radius of ball", ball[1], low=0.0, high=LARGEST, open_low=True)
 
 
 def _train(trainer: Trainer, indices: NDArray[np.int64], source: Source) -> Array:
     rng = np.random.default_rng(source.words(4).tolist())
     value = trainer.train(indices, rng)
     if isinstance(value, Failure):
-        raise InputError(f"estimator failed on the drawn records: {value.reason}")
+        raise InputError(
+            f"estimator failed on the drawn records: {value.reason}. That it did, and this message, may tell who was "
+            "drawn: show them to nobody"
+        )
     return value
 
 
@@ -302,6 +333,10 @@ def _source(testing_source: SeededSource | None) -> Source:
 
 def _eta(eta: Any, draw: Draw) -> float:
     number = check_number("eta", eta, low=0.0, high=0.5, open_low=True, open_high=True)
+    if number < _SMALLEST_ETA:
+        raise InputError(
+            f"eta takes a number of at least {_SMALLEST_ETA:g}, got {eta!r}: the noise follows its law no closer"
+        )
     if number >= draw.rarer:
         raise InputError(
             f"eta takes a number below {draw.rarer:.6g}, got {eta!r}: with {draw.size} of {draw.records} records drawn "
@@ -327,7 +362,7 @@ def _budget(subsets: Any, confidence_level: Any, n_jobs: Any) -> Budget:
 
 
 def _bound(name: str, value: Any) -> float | None:
-    return None if value is None else check_number(name, value, low=0.0, open_high=True)
+    return None if value is None else check_number(name, value, low=0.0, high=LARGEST)
 
 
 def _ticks(progress: Progress | None, total: int) -> Callable[[], None] | None:

@@ -64,7 +64,12 @@ class Pilot:
 
     def distance(self, value: Array) -> float:
         """Return how far an estimate is from the centre, in units of the shape, rounded up."""
-        return float(lengths(((value.reshape(-1) - self.centre) / self.shape)[None, :], self.norm)[0])
+        return self.length(value.reshape(-1) - self.centre)
+
+    def length(self, shift: Array) -> float:
+        """Return the length of a difference of estimates in units of the shape, rounded up; infinite beyond floats."""
+        with np.errstate(over="ignore"):
+            return float(lengths((shift.reshape(-1) / self.shape)[None, :], self.norm)[0])
 
 
 def pilot_size(subsets: int) -> int:
@@ -91,9 +96,7 @@ def run_pilot(
         Of the ball that the user gives; the coordinate-wise median of the pilot by default.
     """
     seeds = seeds_of(rng, pilot_size(budget.subsets))
-    first = trainer.train_on_draw(seeds[0])
-    if not isinstance(first, Failure):
-        trainer = trainer.with_shape(first.shape)
+    trainer = trainer.settled(seeds[0])
     results = run(trainer.train_on_draw, seeds, budget.n_jobs, budget.tick)
     values = np.array([value.reshape(-1) for value in collect(results, "pilot subsets")])
     middle = np.median(values, axis=0) if centre is None else check_centre(centre, values.shape[1])

@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.shift import AveragedShift, lengths
+from whosin.compute.shift import AveragedShift, equal_rows, lengths
+from whosin.errors import InputError
 from whosin.protection.estimators import Sum
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
@@ -25,6 +26,11 @@ __all__ = ["from_pairs"]
 Array = NDArray[np.float64]
 
 _ROUNDINGS = 8.0 * 2.0**-53
+
+_NARROWEST = 1e-300
+"""Columns that vary by less are left to numbers without full precision."""
+_NARROWEST_SHARE = 1e-150
+"""And so may be the squares of columns that vary by less than this part of the widest."""
 
 _LOOKED_AT = 400
 """Records at which shapes are compared: the farthest, and some spread over the pool."""
@@ -37,15 +43,18 @@ def from_pairs(query: Sum, eta: float, draw: Draw, noise: Noise) -> Plan:
     """Return the plan for a sum query. O(n²·columns) once, then a few rows of pairs for each scale tried."""
     rows = query.contributions.reshape(draw.records, -1)
     moving = np.flatnonzero(np.ptp(rows, axis=0) > 0.0)
+    rows, columns = rows[:, moving], rows.shape[1]
     exact = ("average", "computed exactly")
     if len(moving) == 0:
         return Plan(0.0, 1.0, 0.0, *exact, 0.0, "all records contribute the same, so the estimate tells nothing")
-    centred = rows[:, moving] - np.median(rows[:, moving], axis=0)
+    _check_widths(np.ptp(rows, axis=0))
+    centred = rows - np.median(rows, axis=0)
     share = 1.0 / draw.size if query.average else 1.0
     shape = _shape(centred, noise)
     unit = float(lengths(np.ptp(centred, axis=0)[None, :] * share / shape, noise.norm)[0])
-    # Two sums of floats may be further apart than the sums on paper, by a few roundings of their size.
-    size = np.abs(rows[:, moving]).max(axis=0) * (1.0 if query.average else draw.size)
+    # Two sums of floats may be further apart than the sums on paper, by a few roundings of their size. That includes
+    # what centring and scaling round away here.
+    size = np.abs(rows).max(axis=0) * (1.0 if query.average else draw.size)
     rounding = float(lengths((_ROUNDINGS * size / shape)[None, :], noise.norm)[0]) / unit
     pairs = AveragedShift(
         centred * (share / (shape * unit)),
@@ -53,14 +62,24 @@ def from_pairs(query: Sum, eta: float, draw: Draw, noise: Noise) -> Plan:
         norm=noise.norm,
         log_gamma=draw.log_gamma,
         rounding=rounding,
+        labels=equal_rows(rows),
     )
     scale = pairs.smallest_scale(draw.per_divergence(eta))
     bound = min(eta, draw.excess(pairs.worst(scale)))
-    full = np.zeros(rows.shape[1])
+    full = np.zeros(columns)
     full[moving] = shape
     mean = float(pairs.mean_distances.max()) * unit
     reason = "how far the estimate moves when one record is replaced was computed for every pair of records"
     return Plan(scale * unit * (1.0 + 1e-12), full, bound, *exact, mean, reason)
+
+
+def _check_widths(widths: Array) -> None:
+    narrow = float(widths.min())
+    if narrow < max(_NARROWEST, _NARROWEST_SHARE * float(widths.max())):
+        raise InputError(
+            f"records takes columns that vary by at least {_NARROWEST:g}, and by {_NARROWEST_SHARE:g} of the widest, "
+            f"to be summed, got one that varies by {narrow:g}: rescale or drop it"
+        )
 
 
 def _shape(centred: Array, noise: Noise) -> Array:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError
-from whosin.protection.estimators import BlackBox
-from whosin.protection.pool import Draw, Pool
+from whosin.protection.estimators import BlackBox, as_numbers
+from whosin.protection.pool import LARGEST, Draw, Pool
 
 __all__ = ["Failure", "Progress", "Trainer", "collect", "run", "seeds_of", "subset_of"]
 
@@ -53,19 +53,21 @@ class Trainer:
         rng = np.random.default_rng(seed)
         return self.train(subset_of(self.draw, rng), rng)
 
-    def with_shape(self, shape: tuple[int, ...]) -> Trainer:
-        """Return a trainer that takes estimates of this shape only."""
-        return replace(self, shape=shape)
+    def settled(self, seed: Seed) -> Trainer:
+        """Return a trainer that takes estimates of one shape only, that of the estimate for this seed."""
+        first = self.train_on_draw(seed)
+        return self if isinstance(first, Failure) else replace(self, shape=first.shape)
 
     def _checked(self, value: Any) -> Array | Failure:
-        try:
-            numbers = np.asarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
+        numbers = as_numbers(value)
+        if numbers is None:
             return Failure(f"it returned {type(value).__name__}, not an array of numbers")
         if numbers.size == 0:
             return Failure("it returned an empty array")
         if not np.all(np.isfinite(numbers)):
             return Failure(f"it returned {int(np.sum(~np.isfinite(numbers)))} numbers that are not finite")
+        if np.abs(numbers).max() > LARGEST:
+            return Failure(f"it returned a number beyond {LARGEST:g}")
         if self.shape is not None and numbers.shape != self.shape:
             return Failure(f"it returned an array of shape {numbers.shape}, on other subsets {self.shape}")
         return numbers

@@ -15,9 +15,10 @@ from whosin.plots.queries import QueriesDisplay
 from whosin.report.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
 from whosin.report.curves import roc_pictures
 from whosin.report.drawing import draw
-from whosin.report.exposure import at_risk, groups, released_rows, spread_of_risk
+from whosin.report.exposure import NAME_LENGTH, at_risk, groups, height_of, released_rows, spread_of_risk
 from whosin.report.origin import Setting, reproduce
 from whosin.report.words import (
+    NOT_MEASURED,
     about,
     clean,
     confidence,
@@ -26,7 +27,7 @@ from whosin.report.words import (
     percent,
     percent_down,
     percent_up,
-    shortened,
+    two_lines,
     up,
 )
 
@@ -131,9 +132,11 @@ def _numbers(result: Audit) -> Grid:
         ("excess over a constant guess", *_limits(result.excess)),
     ]
     if result.metric not in ("advantage", "advantage_at_prior"):
-        name = result.metric if isinstance(result.metric, str) else getattr(result.metric, "name", "metric of the caller")
+        name = (
+            result.metric if isinstance(result.metric, str) else getattr(result.metric, "name", "metric of the caller")
+        )
         rows.append((str(name), *_limits(result.headline)))
-    rows.append(("smallest advantage found in four of five audits", up(result.detectable), "", ""))
+    rows.append(("smallest advantage found in four of five audits", up(result.detectable), NOT_MEASURED, NOT_MEASURED))
     return Grid(
         f"The numbers ({confidence(result.confidence_level)} confidence)",
         ("measure", "estimate", "at least", "at most"),
@@ -180,14 +183,14 @@ def _queries(result: Audit) -> Section:
     ranked = sorted(result.queries.items(), key=lambda item: -item[1].estimate)
     shown, level = ranked[:MOST_QUERIES], confidence(result.confidence_level)
     sides = [np.array([getattr(found, side) for _, found in shown]) for side in ("estimate", "lower", "upper")]
-    names = [shortened(clean(name), 38) for name, _ in shown]
+    names = [two_lines(clean(name), NAME_LENGTH) for name, _ in shown]
     best, found = shown[0]
     picture = draw(
         "queries",
         lambda ax: QueriesDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
         alt=f"Advantage of each query with limits; the strongest is {clean(best)} with {about(found.estimate)}.",
         caption=f"Advantage by query, the strongest on top. Lines: {level} limits, all at once; dashed: a blind guess.",
-        size=(6.8, 1.1 + 0.3 * len(shown)),
+        size=(5.6, height_of(names)),
     )
     blocks: list[Block] = [
         Text(
@@ -202,7 +205,9 @@ def _queries(result: Audit) -> Section:
         ),
     ]
     if len(ranked) > len(shown):
-        blocks.append(Text(f"{len(ranked) - len(shown)} further queries with smaller estimates are not shown.", "small"))
+        blocks.append(
+            Text(f"{len(ranked) - len(shown)} further queries with smaller estimates are not shown.", "small")
+        )
     return Section("queries", "What the attacker may ask", blocks)
 
 

@@ -1,4 +1,4 @@
-"""What a report is made of: sections of paragraphs, lists, tables and pictures. The template knows these, and no result."""
+"""What a report is made of: sections of paragraphs, lists, tables and pictures. The template knows no more."""
 
 from __future__ import annotations
 

@@ -33,7 +33,9 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
         Section("numbers", "The numbers", promise_numbers(certificate.mip)),
         Section("assumed", "What was assumed", [Items([_sentence(line) for line in certificate.assumes])]),
         Section(
-            "untested", "What was not tested, and is not protected", [Items(list(map(_sentence, certificate.not_protected)))]
+            "untested",
+            "What was not tested, and is not protected",
+            [Items(list(map(_sentence, certificate.not_protected)))],
         ),
         Section("method", "How the limit was had", [_method(certificate)]),
         reproduce(
@@ -43,7 +45,9 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
             "with the same promise.",
         ),
     ]
-    return Report("What does this release promise to the people in the data?", "report of a protected release", sections)
+    return Report(
+        "What does this release promise to the people in the data?", "report of a protected release", sections
+    )
 
 
 def _question(certificate: Certificate) -> str:
@@ -57,16 +61,18 @@ def _question(certificate: Certificate) -> str:
 def _answer(certificate: Certificate) -> list[Block]:
     blind = max(certificate.mip.train_fraction, 1.0 - certificate.mip.train_fraction)
     chance = "" if certificate.confidence_level is None else f" ({confidence(certificate.confidence_level)} confidence)"
+    right = percent_up(min(1.0, blind + certificate.mip.eta))
     blocks: list[Block] = [
         Text(
-            f"Any attacker is right about a given record at most {percent_up(min(1.0, blind + certificate.mip.eta))} of "
-            f"the time{chance}; without looking it is {percent_up(blind)}.",
+            f"Any attacker is right about a given record at most {right} of the time{chance}; without looking it is "
+            f"{percent_up(blind)}.",
             "answer",
         )
     ]
     if certificate.test_mode:
         blocks.insert(
-            0, Text("TEST MODE: the draw and the noise came from a seed. Nobody is protected by this release.", "warning")
+            0,
+            Text("TEST MODE: the draw and the noise came from a seed. Nobody is protected by this release.", "warning"),
         )
     return [*blocks, Text(certificate.explain())]
 

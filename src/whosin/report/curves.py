@@ -13,7 +13,7 @@ from whosin.plots.audit import AuditDisplay
 from whosin.plots.posterior import PosteriorDisplay
 from whosin.plots.roc import COLOURS, RocDisplay
 from whosin.report.blocks import Picture, Pictures
-from whosin.report.drawing import draw
+from whosin.report.drawing import as_percent, draw, label_axis
 from whosin.report.words import confidence, percent, percent_down, percent_up
 from whosin.roc import Roc
 
@@ -58,11 +58,17 @@ def posterior_picture(guarantee: Guarantee) -> Picture:
     low, high = guarantee.posterior(0.5)
     return draw(
         "posterior",
-        lambda ax: PosteriorDisplay(prior, ends[:, 0], ends[:, 1]).plot(ax=ax),
+        lambda ax: _paint_beliefs(ax, PosteriorDisplay(prior, ends[:, 0], ends[:, 1])),
         alt=f"Belief after the output against belief before it. From 50% it moves to at least {percent_down(low)} and "
         f"at most {percent_up(high)}.",
         caption="How far any output can move somebody's belief that a record is in the data.",
     )
+
+
+def _paint_beliefs(ax: Axes, display: PosteriorDisplay) -> None:
+    display.plot(ax=ax)
+    label_axis(ax.xaxis, as_percent)
+    label_axis(ax.yaxis, as_percent)
 
 
 def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | None, scale: str, lowest: float) -> None:
@@ -79,6 +85,8 @@ def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | No
     if scale == "log":
         ax.set_xlim(lowest, 1.0)
         ax.set_ylim(lowest, 1.2)
+    label_axis(ax.xaxis, as_percent)
+    label_axis(ax.yaxis, as_percent)
 
 
 def _grid(roc: Roc, scale: str, lowest: float) -> Array:

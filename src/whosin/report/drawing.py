@@ -9,19 +9,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from whosin.errors import MissingExtraError
+from whosin.plots.roc import COLOURS
 from whosin.report.blocks import Picture
 from whosin.report.words import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
-__all__ = ["draw"]
+__all__ = ["as_percent", "draw", "label_axis"]
 
 INK = "#010203"
 """Stands for the colour of the text of the page, which the reader's light or dark setting decides."""
 
-_STYLE: dict[str, Any] = {
+_COLOURS = {INK: "currentColor", **{colour.lower(): f"var(--line-{i})" for i, colour in enumerate(COLOURS[:3])}}
+"""Colours that the style sheet sets for light and for dark pages."""
+
+_STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "whosin",
     "text.parse_math": False,
@@ -45,11 +49,9 @@ def draw(
 
     The reader's own Matplotlib settings are set aside and put back, and no global figure is left behind.
     """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("reports take Jinja2 and Matplotlib: pip install 'whosin[report]'") from None
+    import matplotlib
+    from matplotlib.figure import Figure
+
     stream = io.StringIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
@@ -60,6 +62,17 @@ def draw(
         paint(figure.subplots())
         figure.savefig(stream, format="svg", metadata=_NO_METADATA)
     return Picture(_inline(stream.getvalue(), clean(name), alt), alt, caption)
+
+
+def label_axis(axis: Axis, text: Callable[[float], str]) -> None:
+    """Write plain text at the large ticks of an axis, even or logarithmic, and nothing at the small ones."""
+    axis.set_major_formatter(lambda value, _: text(float(value)))
+    axis.set_minor_formatter(lambda *_: "")
+
+
+def as_percent(share: float) -> str:
+    """Return the text of a tick that marks a share."""
+    return f"{100.0 * share:.6g}%"
 
 
 def _inline(svg: str, name: str, alt: str) -> str:
@@ -89,4 +102,6 @@ def _own(key: str, value: str, name: str) -> str:
         return f"{name}-{value}"
     if key == "href":
         return f"#{name}-{value.removeprefix('#')}"
-    return _REFERENCE.sub(rf"url(#{name}-\1)", value).replace(INK, "currentColor")
+    for given, shown in _COLOURS.items():
+        value = value.replace(given, shown)
+    return _REFERENCE.sub(rf"url(#{name}-\1)", value)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.auditing import Audit, GroupRow
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.synthetic import SyntheticAudit
-from whosin.plots.audit import GroupsDisplay
+from whosin.plots.audit import GroupsDisplay, IndividualDisplay
 from whosin.report.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
-from whosin.report.drawing import draw
+from whosin.report.drawing import as_percent, draw, label_axis
 from whosin.report.words import (
     about,
     clean,
@@ -22,11 +22,14 @@ from whosin.report.words import (
     percent,
     percent_down,
     percent_up,
-    shortened,
+    two_lines,
     up,
 )
 
-__all__ = ["at_risk", "groups", "released_rows", "spread_of_risk"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["NAME_LENGTH", "at_risk", "groups", "height_of", "released_rows", "spread_of_risk"]
 
 LISTED = 20
 """Records in the ranked list."""
@@ -34,7 +37,10 @@ MOST_GROUPS = 30
 """Groups in one table or picture."""
 BELIEFS = (0.5, 0.6, 0.75, 0.9, 0.95, 0.99)
 TOLERATED = (0.05, 0.1, 0.2, 0.3, 0.5)
-NAME_LENGTH = 38
+NAME_LENGTH = 28
+"""Characters on a line of a name in a picture."""
+POINTS = 400
+"""Members drawn in the picture of all risks, evenly by rank."""
 
 
 def at_risk(result: Audit, ids: Sequence[object] | None) -> Section:
@@ -56,23 +62,23 @@ def at_risk(result: Audit, ids: Sequence[object] | None) -> Section:
     named = "Records are named by the ids that were given." if ids is not None else (
         "Records are named by their row in the data as given; the first row is row 0."
     )  # fmt: skip
-    head = ["rank", "record", "probability of membership", "at least", "at most"]
+    head = ["record", "probability of membership", "at least", "at most"]
     rows = []
-    for place, row in enumerate(ranked, start=1):
-        name = clean(ids[row["index"]]) if ids is not None else f"row {row['index']}"
+    for row in ranked:
+        name = clean(ids[row["index"]]) if ids is not None else f"row\u00a0{row['index']}"
         limits = percent_down(row["simultaneous_lower"]), percent_up(row["simultaneous_upper"])
-        rows.append([str(place), name, percent(row["risk"]), *limits])
+        rows.append([name, percent(row["risk"]), *limits])
         if closest is not None:
-            rows[-1].append(f"row {closest[row['index']]}")
+            rows[-1].append(f"row\u00a0{closest[row['index']]}")
     if closest is not None:
         head.append("closest released row")
     blocks: list[Block] = [
         Text(f"{opening} {named}"),
         Grid(
-            f"The members with the highest scores; limits hold for all records at once ({level})",
+            f"The members with the highest scores, the highest first; limits hold for all records at once ({level})",
             head,
             rows,
-            frozenset({1, 5}),
+            frozenset({4}),
         ),
         Text(
             "This list says who was in the data. Keep it where the data is kept, and leave it out of copies that go "
@@ -96,23 +102,34 @@ def spread_of_risk(result: Audit) -> Section:
     level = confidence(result.confidence_level)
     picture = draw(
         "individual",
-        result.individual.plot,
+        lambda ax: _paint_risks(ax, result),
         alt=f"Members' probability of membership after the answer, in rising order. Half of the members have at most "
         f"{percent(middle)}, the most exposed {percent(top)}; before the answer it was {percent(result.prior)}.",
         caption=f"Probability of membership after the answer, members in rising order. Shaded: {level} limits for all "
         "records at once.",
-        size=(6.4, 4.0),
+        size=(5.4, 3.8),
     )
     opening = (
-        f"An average hides people. Before the answer every record was a member with probability {percent(result.prior)}; "
-        f"after it, the estimate is at most {percent(middle)} for half of the members, and {percent(top)} for the most "
-        "exposed."
+        "An average hides people. Before the answer every record was a member with probability "
+        f"{percent(result.prior)}; after it, the estimate is at most {percent(middle)} for half of the members, and "
+        f"{percent(top)} for the most exposed."
     )
     blocks: list[Block] = [Text(opening), Pictures([picture])]
     if rows:
         caption = f"Members whose probability of membership reaches a level, of {count(result.members)}"
         blocks.append(Grid(caption, ("probability", "by the estimate", f"surely ({level})"), rows))
     return Section("spread", "How risk is spread", blocks)
+
+
+def _paint_risks(ax: Axes, result: Audit) -> None:
+    everybody = result.individual
+    rows = np.lexsort((everybody.simultaneous_lower[: result.members], everybody.risk[: result.members]))
+    rows = rows[np.unique(np.linspace(0, len(rows) - 1, POINTS).astype(np.int64))]
+    IndividualDisplay(
+        everybody.risk[rows], everybody.simultaneous_lower[rows], everybody.simultaneous_upper[rows], result.prior
+    ).plot(ax=ax)
+    label_axis(ax.xaxis, as_percent)
+    label_axis(ax.yaxis, as_percent)
 
 
 def groups(result: Audit) -> Section:
@@ -152,11 +169,11 @@ def released_rows(size: ReleaseSize | None) -> Section:
     level, last = confidence(size.confidence_level), size.advantages[-1]
     picture = draw(
         "size",
-        size.plot,
+        lambda ax: label_axis(size.plot(ax).xaxis, lambda rows: f"{rows:,.0f}"),
         alt=f"Advantage against the number of released rows: {about(size.advantages[0].estimate)} at "
         f"{count(size.sizes[0])} rows, {about(last.estimate)} at {count(size.sizes[-1])}.",
         caption=f"Advantage against the number of released rows, by {size.query}. Shaded: {level} limits, all at once.",
-        size=(6.4, 4.0),
+        size=(5.4, 3.8),
     )
     measured = [
         (count(rows), about(found.estimate), down(found.lower), up(found.upper))
@@ -178,6 +195,11 @@ def released_rows(size: ReleaseSize | None) -> Section:
         Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured),
     ]
     return Section("size", title, blocks)
+
+
+def height_of(names: Sequence[str]) -> float:
+    """Return the height in inches of a picture with one line of limits for each name."""
+    return 0.9 + (0.4 if any("\n" in name for name in names) else 0.3) * len(names)
 
 
 def _rows_within(size: ReleaseSize, target: float) -> str:
@@ -216,7 +238,7 @@ def _group_cells(row: GroupRow) -> list[str]:
         about(found.estimate),
         down(found.lower),
         up(found.upper),
-        "yes, beyond chance" if row.stands_out else "not shown",
+        "yes, beyond chance" if row.stands_out else "no difference found",
     ]
 
 
@@ -225,10 +247,12 @@ def _forest(name: str, rows: Sequence[GroupRow], level: str) -> Picture:
     below = rows[::-1]
     sides = [np.array([getattr(row.advantage, side) for row in below]) for side in ("estimate", "lower", "upper")]
 
-    def paint(ax: Any) -> None:
-        names = [shortened(clean(row.name), NAME_LENGTH) for row in below]
+    names = [two_lines(clean(row.name), NAME_LENGTH) for row in below]
+
+    def paint(ax: Axes) -> None:
         GroupsDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax)
         ax.set_ylim(-0.6, len(below) - 0.4)
+        ax.set_xlabel("advantage (TPR - FPR)")
 
     listed = "; ".join(f"{clean(row.name)} {about(row.advantage.estimate)}" for row in rows[:5])
     more = "" if len(rows) <= 5 else f", and {len(rows) - 5} more in the table"
@@ -236,6 +260,6 @@ def _forest(name: str, rows: Sequence[GroupRow], level: str) -> Picture:
         f"groups-{name}",
         paint,
         alt=f"Advantage by group with limits: {listed}{more}.",
-        caption=f"Advantage by group, the most exposed on top. Lines: {level} limits, all at once; dashed: no advantage.",
-        size=(6.8, 1.1 + 0.27 * len(below)),
+        caption=f"Advantage by group, the most exposed on top. Lines: {level} limits, all at once; dashed: none.",
+        size=(5.6, height_of(names)),
     )

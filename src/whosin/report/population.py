@@ -69,18 +69,20 @@ def _question(result: PopulationPrivacy) -> str:
 
 def _answer(result: PopulationPrivacy) -> list[Block]:
     chance = "" if result.confidence_level is None else f", with {confidence(result.confidence_level)} confidence"
-    right = percent_up(result.pmp.accuracy())
-    worst = percent_up(result.dp_tight.accuracy())
+    drawn = result.train_size / result.records
+    right, worst = (percent_up(promise.accuracy(drawn)) for promise in (result.pmp, result.dp_tight))
     rows = []
     for name, attacker in _ATTACKERS.items():
         promise = getattr(result, name)
         delta = getattr(promise, "delta", 0.0)
-        rows.append((attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy()), up(promise.advantage())))
+        rows.append(
+            (attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy(drawn)), up(promise.advantage()))
+        )
     return [
         Text(
-            f"Somebody who knows these records, and not who was drawn, guesses right at most {right} of the time whether "
-            f"a given one was{chance}; for somebody who knows everybody else the limit is {worst}, and without looking "
-            "it is 50%.",
+            f"Somebody who knows these records, and not who was drawn, guesses right at most {right} of the time "
+            f"whether a given one was{chance}; for somebody who knows everybody else the limit is {worst}, and without "
+            f"looking it is {percent_up(max(drawn, 1.0 - drawn))}.",
             "answer",
         ),
         Grid(
@@ -105,7 +107,7 @@ def _picture(result: PopulationPrivacy) -> list[Block]:
                     f"{up(float(values[-1]))}, with the worst-case limits as lines.",
                     caption="The practical parameter ε̃ of every record, in rising order, below the limits for "
                     "attackers who know everybody else.",
-                    size=(6.4, 4.2),
+                    size=(5.4, 4.0),
                 )
             ]
         ),
@@ -121,18 +123,20 @@ def _place(share: float, size: int) -> int:
 def _at_risk(result: PopulationPrivacy, ids: Sequence[object] | None) -> list[Block]:
     order = np.argsort(-result.per_record, kind="stable")[:LISTED]
     lower = result.per_record_lower
-    head = ["rank", "record", *([] if lower is None else ["ε̃, at least"]), "ε̃, at most"]
+    head = ["record", *([] if lower is None else ["ε̃, at least"]), "ε̃, at most"]
     rows = []
-    for place, i in enumerate(order.tolist(), start=1):
-        name = clean(ids[i]) if ids is not None else f"row {i}"
+    for i in order.tolist():
+        name = clean(ids[i]) if ids is not None else f"row\u00a0{i}"
         least = [] if lower is None else [down(float(lower[i]))]
-        rows.append([str(place), name, *least, up(float(result.per_record[i]))])
+        rows.append([name, *least, up(float(result.per_record[i]))])
     named = "by the ids that were given" if ids is not None else "by their row, the first being row 0"
     return [
-        Text(f"The records with the largest practical parameters, {named}. All {count(result.records)} are in the pool; the list "
-             "does not say who was drawn."),
-        Grid("The most exposed records", head, rows, frozenset({1})),
-    ]  # fmt: skip
+        Text(
+            f"The records with the largest practical parameters, {named}. All {count(result.records)} are in the pool; "
+            "the list does not say who was drawn."
+        ),
+        Grid("The most exposed records, the most exposed first", head, rows),
+    ]
 
 
 def _scale_name(result: PopulationPrivacy) -> str:

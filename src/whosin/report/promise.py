@@ -16,7 +16,7 @@ LOW_RATES = (0.0001, 0.001, 0.01, 0.1)
 NOT_PROMISED = (
     "Whether the program that ran does what the guarantee assumes: nothing was measured here. An audit can refute a "
     "promise, and does not prove one.",
-    "Further releases from the same data: each adds to what is given away, and has to be counted together with this one.",
+    "Further releases from the same data: each adds to what is given away, and has to be counted with this one.",
     "Other harms: what the release says about everybody, members or not, can still be used against a person.",
 )
 
@@ -45,15 +45,17 @@ def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
 
 
 def promise_pictures(guarantee: Guarantee) -> list[Block]:
-    """Return the promised curve, and how far it lets a belief move."""
-    return [
+    """Return the promised curve, and how far it lets a belief move where there is a limit."""
+    blocks: list[Block] = [
         Text(
             "No attack lies above the promised curve. Whoever guesses without looking lies on the dashed diagonal, so "
             "the room between the two is what may be given away."
         ),
         roc_pictures(promised=guarantee),
-        Pictures([posterior_picture(guarantee)]),
     ]
+    if guarantee.posterior(0.5) != (0.0, 1.0):
+        blocks.append(Pictures([posterior_picture(guarantee)]))
+    return blocks
 
 
 def promise_numbers(guarantee: Guarantee) -> list[Block]:
@@ -62,10 +64,15 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     for prior in PRIORS:
         low, high = guarantee.posterior(prior)
         right = percent_up(guarantee.accuracy(prior))
-        beliefs.append((percent(prior), percent_up(max(prior, 1.0 - prior)), right, percent_down(low), percent_up(high)))
+        beliefs.append(
+            (percent(prior), percent_up(max(prior, 1.0 - prior)), right, percent_down(low), percent_up(high))
+        )
     found = [(percent(rate), percent_up(float(guarantee.tpr_at(rate)))) for rate in LOW_RATES]
     return [
-        Text(f"The advantage of any attacker, members found less outsiders accused, is at most {up(guarantee.advantage())}."),
+        Text(
+            "The advantage of any attacker, members found less outsiders accused, is at most "
+            f"{up(guarantee.advantage())}."
+        ),
         Grid(
             "Guesses and beliefs, by what was believed before the output",
             (

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 __all__ = [
-    "about", "clean", "confidence", "count", "down", "percent", "percent_down", "percent_up", "shortened", "up",
+    "about", "clean", "confidence", "count", "down", "percent", "percent_down", "percent_up", "two_lines", "up",
 ]  # fmt: skip
 
 NOT_MEASURED = "–"
 
-_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 """Control characters, lone surrogates, and marks that turn the direction of the text around them."""
 
 
@@ -62,9 +65,10 @@ def clean(text: Any) -> str:
     return _UNFIT.sub("\ufffd", str(text))
 
 
-def shortened(text: str, most: int) -> str:
-    """Return the text, or its beginning and … where it is longer than ``most`` characters."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+def two_lines(text: str, width: int) -> str:
+    """Return the text on at most two lines, with … where it does not fit; words longer than a line are cut."""
+    lines = textwrap.wrap(text, width, max_lines=2, placeholder="…", break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:

@@ -1,0 +1,245 @@
+"""Auditing a trained classifier by what it predicts about members and non-members."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.experiment import Experiment
+from whosin.auditing.models.adapters import row_count
+from whosin.auditing.models.predictions import SIGNALS, Predictions, log_probabilities, loss, predict, scaled_logit
+from whosin.auditing.queries.asking import Answers, Query, ask
+from whosin.auditing.result import Audit
+from whosin.auditing.run import run_audit
+from whosin.errors import InputError, InputTypeError, check_callable, check_whole
+from whosin.risks import Risk
+
+__all__ = ["audit_classifier"]
+
+Array = NDArray[np.float64]
+Side = tuple[Any, Any]
+
+AUTO = ("loss", "scaled_logit", "entropy", "correctness")
+CALIBRATED = ("calibrated_loss", "calibrated_logit")
+JITTER = 0.1
+"""Standard deviation of the default augmentation, in standard deviations of each feature."""
+
+
+def audit_classifier(
+    model: Any,
+    members: Side,
+    non_members: Side,
+    *,
+    query: str | Sequence[str] | Callable[[Any, Any, Any], Any] = "auto",
+    reference: Any = None,
+    augment: Callable[[Any, np.random.Generator], Any] | None = None,
+    augmentations: int = 20,
+    prior: float = 0.5,
+    metric: str | Risk = "advantage",
+    kind: str = "auto",
+    confidence_level: float = 0.95,
+    groups: Any = None,
+    assignment: str = "unknown",
+    rng: Any = None,
+    progress: Callable[[float], object] | None = None,
+) -> Audit:
+    """Measure what a classifier's predictions tell about who was in its training data.
+
+    Parameters
+    ----------
+    model : object with predict_proba
+        The trained classifier. Its columns are ``classes_``, or the labels 0, 1, … if it has none.
+    members, non_members : pair (X, y)
+        Records with labels that it was trained on, and others of the same population.
+    query : str, sequence of str, or callable
+        "loss", "confidence", "scaled_logit", "entropy", "modified_entropy", "correctness", "label_only" (share of
+        augmented copies that get the label right), "log_probabilities" (of the label, and of all others sorted), and
+        with a ``reference`` "calibrated_loss" and "calibrated_logit". Several are combined by a score that is learned
+        on records which are not reported. "auto" asks loss, scaled_logit, entropy and correctness, and the calibrated
+        ones where they can be had. A callable gets (model, X, y) and returns one or several numbers a record.
+    reference : model or sequence of models, optional
+        Models of the same task that saw none of these records: their answers tell how hard a record is.
+    augment : callable, optional
+        (X, rng) ↦ slightly changed records, for "label_only"; Gaussian noise of a tenth of each feature's standard
+        deviation by default.
+    augmentations : int
+        Copies of each record for "label_only".
+    prior, metric, kind, confidence_level, groups, assignment, rng, progress
+        As in :func:`whosin.audit`. ``rng`` also draws the augmentations.
+
+    Returns
+    -------
+    Audit
+
+    Notes
+    -----
+    One prediction a record (and one a copy for "label_only", one a reference model), then the cost of
+    :func:`whosin.audit`.
+
+    References
+    ----------
+    Yeom, Giacomelli, Fredrikson, Jha (2018), loss; Song, Mittal (2021), modified entropy; Watson, Guo, Cormode,
+    Sablayrolles (2022), calibration by reference models; Choquette-Choo, Tramèr, Carlini, Papernot (2021), label only.
+    """
+    generator = np.random.default_rng(rng)
+    report = progress if progress is not None else _silent
+    report(0.0)
+    sides = _side("members", members), _side("non_members", non_members)
+    if callable(query):
+        answers = _ask_callable(query, model, sides)
+    else:
+        target = _Target(model, sides, _models(reference), augment, check_whole("augmentations", augmentations, low=1))
+        answers = target.answer(query, generator)
+    report(0.5)
+    split = row_count(sides[0][0])
+    experiment = Experiment(answers.values[:split], answers.values[split:], prior, answers.names, kind)
+    return run_audit(
+        experiment,
+        metric=metric,
+        confidence_level=confidence_level,
+        groups=groups,
+        assignment=assignment,
+        query=", ".join(answers.names),
+        notes=tuple(f"query {name} was left out: {why}" for name, why in answers.failed),
+        rng=generator,
+        progress=lambda share: report(0.5 + 0.5 * share),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """A model with the records that it is asked about, members first."""
+
+    model: Any
+    sides: tuple[Side, Side]
+    references: tuple[Any, ...]
+    augment: Callable[[Any, np.random.Generator], Any] | None
+    augmentations: int
+
+    def answer(self, query: Any, rng: np.random.Generator) -> Answers:
+        """Return the answers to the named queries."""
+        predictions = self._predictions(self.model)
+        known = {name: Query(says, signal) for name, (says, signal) in SIGNALS.items()}
+        vector = [f"log p {i}" for i in range(len(predictions.classes))]
+        for column, name in enumerate(vector):
+            known[name] = Query("log probability of a class", _LogProbability(column))
+        known["label_only"] = Query("share of copies that keep the label", lambda _: self._label_only(rng))
+        if self.references:
+            known["calibrated_loss"] = Query("loss less that of the references", self._calibrated(loss))
+            known["calibrated_logit"] = Query("log odds less those of the references", self._calibrated(scaled_logit))
+        return ask(predictions, known, self._wanted(query, vector))
+
+    def _wanted(self, query: Any, vector: list[str]) -> list[str]:
+        if query == "auto":
+            return [*AUTO, *(CALIBRATED if self.references else ())]
+        names = [query] if isinstance(query, str) else list(query)
+        if not names or not all(isinstance(name, str) for name in names):
+            raise InputTypeError(f"query takes names or a function (model, X, y), got {query!r}")
+        if len(set(names)) < len(names):
+            raise InputError(f"query takes different names, got {query!r}")
+        wanted: list[str] = []
+        for name in names:
+            if name in CALIBRATED and not self.references:
+                raise InputError(f"query {name!r} takes reference=, models that saw none of the records")
+            if name == "log_probabilities":
+                wanted += vector
+            elif name in SIGNALS or name in CALIBRATED or name == "label_only":
+                wanted.append(name)
+            else:
+                listed = ", ".join([*SIGNALS, "label_only", "log_probabilities", *CALIBRATED])
+                raise InputError(f"query takes auto, {listed}, or a function, got {name!r}")
+        return wanted
+
+    def _predictions(self, model: Any, *, missing: bool = False) -> Predictions:
+        parts = [
+            predict(model, *side, name, missing=missing)
+            for side, name in zip(self.sides, ("members", "non_members"), strict=True)
+        ]
+        return Predictions(
+            np.concatenate([part.probabilities for part in parts]),
+            np.concatenate([part.label for part in parts]),
+            parts[0].classes,
+        )
+
+    def _calibrated(self, signal: Callable[[Predictions], Array]) -> Callable[[Predictions], Array]:
+        def answer(predictions: Predictions) -> Array:
+            others = [signal(self._predictions(model, missing=True)) for model in self.references]
+            return np.asarray(signal(predictions) - np.mean(others, axis=0))
+
+        return answer
+
+    def _label_only(self, rng: np.random.Generator) -> Array:
+        change = self.augment if self.augment is not None else _jitter([side[0] for side in self.sides])
+        right = [np.zeros(row_count(X)) for X, _ in self.sides]
+        for _ in range(self.augmentations):
+            for total, (X, y), name in zip(right, self.sides, ("members", "non_members"), strict=True):
+                changed = change(X, rng)
+                if row_count(changed) != row_count(X):
+                    raise InputError(
+                        f"augment takes a function that keeps the number of records, got {row_count(changed)} "
+                        f"for {row_count(X)}"
+                    )
+                total += SIGNALS["correctness"][1](predict(self.model, changed, y, name))
+        return np.asarray(np.concatenate(right) / self.augmentations)
+
+
+@dataclass(frozen=True)
+class _LogProbability:
+    """One column of the vector of log probabilities."""
+
+    column: int
+
+    def __call__(self, predictions: Predictions) -> Array:
+        return log_probabilities(predictions)[:, self.column]
+
+
+def _jitter(tables: list[Any]) -> Callable[[Any, np.random.Generator], Any]:
+    try:
+        spread = JITTER * np.std(np.concatenate([np.asarray(X, dtype=np.float64) for X in tables]), axis=0)
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            "augment is needed: the default adds noise to numbers, and these records are not"
+        ) from None
+
+    def change(X: Any, rng: np.random.Generator) -> Any:
+        values = np.asarray(X, dtype=np.float64)
+        changed = values + spread * rng.standard_normal(values.shape)
+        return type(X)(changed, columns=X.columns, index=X.index) if hasattr(X, "iloc") else changed
+
+    return change
+
+
+def _ask_callable(query: Callable[[Any, Any, Any], Any], model: Any, sides: tuple[Side, Side]) -> Answers:
+    name = getattr(check_callable("query", query), "__name__", "query").strip("<>")
+    parts = [np.asarray(query(model, X, y), dtype=np.float64) for X, y in sides]
+    for part, (X, _) in zip(parts, sides, strict=True):
+        if part.ndim not in (1, 2) or len(part) != row_count(X):
+            raise InputError(
+                f"query takes a function that gives each of {row_count(X)} records a row, got {part.shape}"
+            )
+    if parts[0].shape[1:] != parts[1].shape[1:]:
+        raise InputError(f"query takes a function of one width, got shapes {parts[0].shape} and {parts[1].shape}")
+    table = np.concatenate([part.reshape(len(part), -1) for part in parts])
+    width = table.shape[1]
+    return Answers((name,) if width == 1 else tuple(f"{name} {i + 1}" for i in range(width)), table)
+
+
+def _side(name: str, given: Any) -> Side:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
+    X, y = given
+    return (X if hasattr(X, "shape") else np.asarray(X)), np.asarray(y)
+
+
+def _models(reference: Any) -> tuple[Any, ...]:
+    if reference is None:
+        return ()
+    return tuple(reference) if isinstance(reference, list | tuple) else (reference,)
+
+
+def _silent(_: float) -> None:
+    return None

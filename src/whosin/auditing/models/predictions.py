@@ -1,0 +1,154 @@
+"""What a classifier predicts about labelled records, checked, and the numbers that attacks read off it.
+
+Probabilities of 0 and 1 are real answers (of trees, of neighbours, of sure networks). Logarithms are taken of the
+larger of the probability and 1e-30; that of 1 - p is taken of the sum of the other probabilities: nothing cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.models.adapters import row_count
+from whosin.errors import InputError, InputTypeError
+
+__all__ = ["SIGNALS", "Predictions", "log_probabilities", "loss", "predict", "scaled_logit"]
+
+Array = NDArray[np.float64]
+
+FLOOR = 1e-30
+"""Smallest probability whose logarithm is taken: scaled logits lie within ±69.1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Probabilities of the classes (N, k), and the column of each record's label; -1 if the model has no such class."""
+
+    probabilities: Array
+    label: NDArray[np.int64]
+    classes: NDArray[Any]
+
+    @property
+    def of_label(self) -> Array:
+        """Probability of each record's own label."""
+        rows = np.arange(len(self.label))
+        return np.where(self.label >= 0, self.probabilities[rows, self.label], 0.0)
+
+    @property
+    def of_others(self) -> Array:
+        """Probability of all other labels, summed up rather than taken from 1."""
+        others = self.probabilities.copy()
+        known = np.flatnonzero(self.label >= 0)
+        others[known, self.label[known]] = 0.0
+        return np.asarray(np.minimum(others.sum(axis=1), 1.0))
+
+
+def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool = False) -> Predictions:
+    """Ask a model about labelled records.
+
+    ``missing`` allows labels that the model does not know (it gives them no probability), as for a training half that
+    lacks a rare class.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != row_count(X) or labels.size == 0:
+        raise InputError(
+            f"{name} takes records and one label each, got {row_count(X)} records and labels of shape {labels.shape}"
+        )
+    if not callable(getattr(model, "predict_proba", None)):
+        raise InputTypeError(f"model takes an object with predict_proba, got {type(model).__name__}")
+    table = _table(model.predict_proba(X), len(labels))
+    classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
+    if classes.shape != (table.shape[1],):
+        raise InputError(
+            f"model takes one class a column: predict_proba gives {table.shape[1]}, classes_ has shape {classes.shape}"
+        )
+    places = {value: column for column, value in enumerate(classes.tolist())}
+    columns = np.array([places.get(value, -1) for value in labels.tolist()], dtype=np.int64)
+    if not missing and (columns < 0).any():
+        row = int(np.flatnonzero(columns < 0)[0])
+        raise InputError(
+            f"{name} takes labels that the model knows, got {labels[row]!r} in row {row}; it knows {classes.tolist()}"
+        )
+    return Predictions(table, columns, classes)
+
+
+def _table(given: Any, rows: int) -> Array:
+    if isinstance(given, list) and given and np.ndim(given[0]) == 2:
+        raise InputError("model takes one label a record, got predict_proba of a model with several outputs")
+    try:
+        table = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"model takes predict_proba that returns numbers, got {type(given).__name__}") from None
+    if table.ndim != 2 or len(table) != rows or table.shape[1] == 0:
+        raise InputError(f"model takes predict_proba of shape ({rows}, classes), got shape {table.shape}")
+    bad = ~np.isfinite(table).all(axis=1)
+    if bad.any():
+        raise InputError(f"model takes finite probabilities, got {table[bad][0].tolist()} for row {int(bad.argmax())}")
+    bad = (table < -1e-6).any(axis=1) | (np.abs(table.sum(axis=1) - 1.0) > 1e-3)
+    if bad.any():
+        raise InputError(
+            f"model takes probabilities that sum to 1, got {table[bad][0].tolist()} for row {int(bad.argmax())}"
+        )
+    return np.clip(table, 0.0, 1.0)
+
+
+def _log(probabilities: Array) -> Array:
+    return np.asarray(np.log(np.maximum(probabilities, FLOOR)))
+
+
+def loss(p: Predictions) -> Array:
+    """Cross-entropy, -ln p_y (Yeom et al. 2018)."""
+    return -_log(p.of_label)
+
+
+def scaled_logit(p: Predictions) -> Array:
+    """ln p_y - ln Σ_{j≠y} p_j, which is close to normal over trainings (Carlini et al. 2022)."""
+    return _log(p.of_label) - _log(p.of_others)
+
+
+def entropy(p: Predictions) -> Array:
+    """-Σ p_j ln p_j; it needs no label."""
+    return np.asarray(-np.sum(p.probabilities * _log(p.probabilities), axis=1))
+
+
+def modified_entropy(p: Predictions) -> Array:
+    """-(1-p_y) ln p_y - Σ_{j≠y} p_j ln(1-p_j) (Song and Mittal 2021): 0 if sure and right, large if sure and wrong."""
+    table = p.probabilities
+    rest = np.empty_like(table)
+    for column in range(table.shape[1]):
+        rest[:, column] = np.delete(table, column, axis=1).sum(axis=1)
+    terms = table * _log(np.minimum(rest, 1.0))
+    known = np.flatnonzero(p.label >= 0)
+    terms[known, p.label[known]] = 0.0
+    return np.asarray(-p.of_others * _log(p.of_label) - terms.sum(axis=1))
+
+
+def correctness(p: Predictions) -> Array:
+    """1 where the most probable class is the label."""
+    return np.asarray(p.probabilities.argmax(axis=1) == p.label, dtype=np.float64)
+
+
+def log_probabilities(p: Predictions) -> Array:
+    """Log probabilities (N, k): of the label first, then of the other classes from the likeliest on.
+
+    Sorting makes the columns mean the same for every label (Salem et al. 2019).
+    """
+    others = p.probabilities.copy()
+    known = np.flatnonzero(p.label >= 0)
+    others[known, p.label[known]] = -1.0
+    ranked = -np.sort(-others, axis=1)[:, : others.shape[1] - 1]
+    return _log(np.column_stack([p.of_label, ranked]))
+
+
+SIGNALS: Mapping[str, tuple[str, Callable[[Predictions], Array]]] = {
+    "loss": ("cross-entropy of the label", loss),
+    "confidence": ("probability of the label", lambda p: p.of_label),
+    "scaled_logit": ("log odds of the label", scaled_logit),
+    "entropy": ("entropy of the prediction", entropy),
+    "modified_entropy": ("entropy that knows the label", modified_entropy),
+    "correctness": ("whether the label is predicted", correctness),
+}

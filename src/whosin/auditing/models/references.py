@@ -1,0 +1,334 @@
+"""Reference models: the same training on many random halves of the records, and audits that stand on them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.experiment import Experiment
+from whosin.auditing.models import attacks
+from whosin.auditing.models.adapters import Adapter, as_adapter, row_count, take
+from whosin.auditing.models.predictions import predict, scaled_logit
+from whosin.auditing.models.store import Store, fingerprint
+from whosin.auditing.result import Audit
+from whosin.auditing.run import run_audit
+from whosin.errors import InputError, InputTypeError, WhosinError, check_choice, check_number, check_whole
+from whosin.risks import Risk
+
+__all__ = ["ATTACKS", "ReferenceModels", "audit_with_references"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ATTACKS = ("lira", "lira_offline", "lira_rank", "lira_kde", "rmia", "rmia_online")
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceModels:
+    """Scaled logits of many models on the same records, and which model was trained with which record."""
+
+    logits: Array
+    """Shape (models, records)."""
+    included: Mask
+    """Shape (models, records): whether the model was trained with the record."""
+    X: Any = field(repr=False)
+    y: NDArray[Any] = field(repr=False)
+    population: tuple[Any, NDArray[Any]] | None = field(default=None, repr=False)
+    """Records that no model was trained with."""
+    population_logits: Array | None = field(default=None, repr=False)
+    seed: int = 0
+
+    @classmethod
+    def train(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        models: int = 64,
+        share: float = 0.5,
+        population: tuple[Any, Any] | None = None,
+        n_jobs: int | None = None,
+        rng: Any = None,
+        cache: str | Path | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> ReferenceModels:
+        """Train the estimator on many random parts of the records.
+
+        Parameters
+        ----------
+        estimator : scikit-learn classifier, or Adapter
+            What is trained; it stays untouched.
+        X, y : records and labels
+            The pool. Every record is in the training data of round(share·models) models, chosen at random.
+        models : int
+            Number of trainings.
+        share : float
+            Share of the models that are trained with a record.
+        population : pair (X, y), optional
+            Further records, in no training, for RMIA.
+        n_jobs : int, optional
+            Processes, as in joblib. Each training has a seed of its own, and numerical libraries one thread, so the
+            result does not depend on it.
+        rng : optional
+            Anything that ``numpy.random.default_rng`` takes; needed with ``cache``.
+        cache : path, optional
+            A folder where the scores of each model are kept as soon as it is trained. A later call with the same data,
+            estimator, settings and seed trains only what is missing.
+        progress : callable, optional
+            Called with the share of the models that are done.
+
+        Notes
+        -----
+        One training and one prediction of all records a model; memory O(models·records).
+        """
+        labels = np.asarray(y)
+        pool = X if hasattr(X, "shape") else np.asarray(X)
+        size = row_count(pool)
+        if labels.shape != (size,) or size < 2:
+            raise InputError(
+                f"X and y take at least 2 records with one label each, got {size} and shape {labels.shape}"
+            )
+        if cache is not None and rng is None:
+            raise InputError("rng is needed with cache=: a number, so that another run finds the same trainings")
+        count = check_whole("models", models, low=2)
+        part = check_number("share", share, low=0.0, high=1.0, open_low=True, open_high=True)
+        seed = int(np.random.default_rng(rng).integers(2**62))
+        included = _assign(count, size, part, seed)
+        others = _population(population)
+        adapter = as_adapter(estimator)
+        store = None
+        if cache is not None:
+            store = Store(Path(cache), fingerprint(adapter, pool, labels, others, count, part, seed))
+        training = _Training(adapter, pool, labels, others, included, seed, store)
+        rows = []
+        for done, scores in enumerate(training.run(n_jobs), start=1):
+            rows.append(scores)
+            if progress is not None:
+                progress(done / count)
+        table = np.array(rows)
+        return cls(
+            table[:, :size], included, pool, labels, others, table[:, size:] if others is not None else None, seed
+        )
+
+    def scores(
+        self,
+        target: Any,
+        *,
+        attack: str = "lira",
+        variance: str = "auto",
+        gamma: float = 2.0,
+        a: float = 0.3,
+    ) -> Array:
+        """Return a membership score of every record for one target model.
+
+        Parameters
+        ----------
+        target : model or int
+            A trained model with predict_proba, or the number of a reference model, which is then set against the
+            others (for each record with equally many models on either side, whatever the target's own side was).
+        attack : {"lira", "lira_offline", "lira_rank", "lira_kde", "rmia", "rmia_online"}
+            See :mod:`whosin.auditing.models.attacks`.
+        variance : {"auto", "record", "global"}
+            For LiRA.
+        gamma, a : float
+            For RMIA.
+        """
+        name = check_choice("attack", attack, ATTACKS)
+        if isinstance(target, int | np.integer) and not isinstance(target, bool):
+            place = check_whole("target", target, high=len(self.logits) - 1)
+            own, inside, outside = self.logits[place], *self._without(place)
+        else:
+            place, own = None, self.logits_of(target)
+            inside, outside = self.included, ~self.included
+        given = own, self.logits, inside, outside
+        if name == "lira_rank":
+            return attacks.lira_rank(*given)
+        if name.startswith("lira"):
+            method = {"lira": attacks.lira, "lira_offline": attacks.lira_offline, "lira_kde": attacks.lira_kde}[name]
+            return method(*given, variance=variance)
+        population = self._population_logits(target, place)
+        return attacks.rmia(*given, population=population, gamma=gamma, a=None if name == "rmia_online" else a)
+
+    def logits_of(self, model: Any) -> Array:
+        """Return the scaled logits of a model on the records."""
+        return scaled_logit(predict(model, self.X, self.y, "X, y", missing=True))
+
+    def _without(self, target: int) -> tuple[Mask, Mask]:
+        """Return who was trained with and without each record, except the target and one more model.
+
+        Every record is in a fixed number of models, so those left would tell on which side the target is. Leaving out
+        one random model of the other side makes both counts, and their laws, the same.
+        """
+        inside, outside = self.included.copy(), ~self.included
+        member = self.included[target]
+        inside[target] = outside[target] = False
+        keys = np.random.default_rng([self.seed, target]).random(inside.shape)
+        for mask, rows in ((outside, member), (inside, ~member)):
+            dropped = np.where(mask, keys, -1.0).argmax(axis=0)[rows]
+            mask[dropped, np.flatnonzero(rows)] = False
+        if inside.sum(axis=0).min() < 1 or outside.sum(axis=0).min() < 1:
+            raise InputError(
+                f"target takes a model of its own here: {len(self.logits)} reference models are too few to spare one"
+            )
+        return inside, outside
+
+    def _population_logits(self, target: Any, place: int | None) -> tuple[Array, Array] | None:
+        if self.population is None or self.population_logits is None:
+            return None
+        if place is not None:
+            return self.population_logits[place], np.delete(self.population_logits, place, axis=0)
+        return scaled_logit(predict(target, *self.population, "population", missing=True)), self.population_logits
+
+    def __str__(self) -> str:
+        return f"{len(self.logits)} reference models on {self.logits.shape[1]} records"
+
+
+def audit_with_references(
+    references: ReferenceModels,
+    target: Any,
+    included: Any = None,
+    *,
+    attack: str = "lira",
+    variance: str = "auto",
+    gamma: float = 2.0,
+    a: float = 0.3,
+    prior: float = 0.5,
+    metric: str | Risk = "advantage",
+    confidence_level: float = 0.95,
+    groups: Any = None,
+    assignment: str | None = None,
+    rng: Any = None,
+    progress: Callable[[float], object] | None = None,
+) -> Audit:
+    """Audit a model by an attack that knows how other models, with and without each record, treat it.
+
+    Parameters
+    ----------
+    references : ReferenceModels
+        Models on the same pool of records.
+    target : model or int
+        A model with predict_proba, or the number of a reference model.
+    included : array-like of bool, optional
+        Which records of the pool the target was trained with; known for a reference model.
+    attack, variance, gamma, a
+        As in :meth:`ReferenceModels.scores`.
+    prior, metric, confidence_level, groups, assignment, rng, progress
+        As in :func:`whosin.audit`. The assignment is "random" for a reference model.
+
+    Notes
+    -----
+    It is still one target: the audit says what leaks from this model. Scores of records of one training are not
+    independent trainings; to test a DP claim, see :func:`whosin.auditing.one_run.audit_one_run`.
+    """
+    if not isinstance(references, ReferenceModels):
+        raise InputTypeError(f"references takes ReferenceModels, got {type(references).__name__}")
+    own = isinstance(target, int | np.integer) and not isinstance(target, bool)
+    scores = references.scores(target, attack=attack, variance=variance, gamma=gamma, a=a)
+    members = _members(references, target if own else None, included)
+    chosen = assignment if assignment is not None else ("random" if own else "unknown")
+    return run_audit(
+        Experiment(scores[members], scores[~members], prior, (attack,), "continuous"),
+        metric=metric,
+        confidence_level=confidence_level,
+        groups=groups,
+        assignment=chosen,
+        query=f"{attack} with {len(references.logits)} reference models",
+        notes=("the attacker can train models like the target on records like these",),
+        rng=rng,
+        progress=progress,
+    )
+
+
+def _members(references: ReferenceModels, target: int | None, included: Any) -> Mask:
+    if target is not None:
+        if included is not None:
+            raise InputError("included is known for a reference model: leave it out, or pass the model itself")
+        members = references.included[target]
+    else:
+        members = np.asarray(included)
+        if members.shape != references.y.shape or members.dtype != np.bool_:
+            raise InputError(
+                f"included takes True or False for each of the {len(references.y)} records, got "
+                f"{'nothing' if included is None else f'{members.dtype} of shape {members.shape}'}"
+            )
+    if members.all() or not members.any():
+        raise InputError("included takes records in and out of the training, got all on one side")
+    return np.asarray(members)
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """The trainings of all reference models."""
+
+    adapter: Adapter
+    X: Any
+    y: NDArray[Any]
+    population: tuple[Any, NDArray[Any]] | None
+    included: Mask
+    seed: int
+    store: Store | None
+
+    def run(self, n_jobs: int | None) -> Iterable[Array]:
+        """Yield the scores of each model, in order; what is stored is not trained again."""
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        numbers = range(len(self.included))
+        if effective_n_jobs(n_jobs) == 1:
+            return map(self.one, numbers)
+        found: Iterable[Array] = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self.one)(i) for i in numbers)
+        return found
+
+    def one(self, number: int) -> Array:
+        """Return the scores of one model on the records and the population: from the store, or trained and stored."""
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+        size = len(self.y) + (len(self.population[1]) if self.population is not None else 0)
+        kept = None if self.store is None else self.store.read(number, size)
+        if kept is not None:
+            return kept
+        with threadpool_limits(limits=1):
+            scores = self._train(number)
+        if self.store is not None:
+            self.store.write(number, scores)
+        return scores
+
+    def _train(self, number: int) -> Array:
+        rows = self.included[number]
+        try:
+            rng = np.random.default_rng([self.seed, number])
+            model = copy.deepcopy(self.adapter).fit(take(self.X, rows), self.y[rows], rng)
+        except WhosinError:
+            raise
+        except Exception as error:
+            raise InputError(
+                f"estimator failed in training {number} on {int(rows.sum())} records: {type(error).__name__}: {error}"
+            ) from error
+        parts = [(self.X, self.y), *([self.population] if self.population is not None else [])]
+        return np.concatenate([scaled_logit(predict(model, *part, "X, y", missing=True)) for part in parts])
+
+
+def _assign(models: int, records: int, share: float, seed: int) -> Mask:
+    """Return which model gets which record: for every record a random choice of round(share·models) models."""
+    count = round(share * models)
+    if not 1 <= count < models:
+        raise InputError(f"share takes a share that leaves each record in and out of some model, got {share:g}")
+    ranks = np.random.default_rng([seed, models]).random((models, records)).argsort(axis=0).argsort(axis=0)
+    return np.asarray(ranks < count)
+
+
+def _population(given: Any) -> tuple[Any, NDArray[Any]] | None:
+    if given is None:
+        return None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputTypeError(f"population takes a pair (X, y), got {type(given).__name__}")
+    X, y = (given[0] if hasattr(given[0], "shape") else np.asarray(given[0])), np.asarray(given[1])
+    if y.shape != (row_count(X),) or y.size == 0:
+        raise InputError(f"population takes records with one label each, got {row_count(X)} and shape {y.shape}")
+    return X, y
