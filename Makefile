@@ -15,8 +15,8 @@ help: ## list the targets
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(STAMP) ## a guided tour in the terminal
-	@$(BIN)/whosin demo
+demo: $(STAMP) ## a whole audit of embedded data, ending in a report (whosin-demo.html)
+	@$(BIN)/whosin demo --report whosin-demo.html --force
 
 test: check ## check, then run the tests
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2

@@ -41,14 +41,14 @@ def quiet(tables):
 @pytest.fixture(scope="session")
 def scores():
     rng = np.random.default_rng(3)
-    labels = rng.choice(["a", "b"], 400), np.append(rng.choice(["a", "b"], 399), "only outside")
+    labels = rng.choice(["a", "$b$ 漢字"], 400), np.append(rng.choice(["a", "$b$ 漢字"], 399), "only outside")
     return wi.audit(rng.normal(1, 1, 400), rng.normal(0, 1, 400), groups=labels, metric="accuracy", rng=0)
 
 
 @pytest.fixture(scope="session")
 def pool():
     records = np.random.default_rng(0).normal(size=(41, 2))
-    return wi.population.gaussian(records, epsilon=4.0, delta=1e-5, clip=2.0)
+    return wi.population.gaussian(records, epsilon=4.0, delta=1e-5, clip=2.0, method="pairwise")
 
 
 @pytest.fixture(scope="session")

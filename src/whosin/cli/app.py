@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -44,10 +45,14 @@ def explain(
     steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
     eta: Annotated[Maybe, typer.Option(help="η of membership inference privacy.")] = None,
     prior: Prior = 0.5,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
     json: Json = False,
 ) -> None:
     """Say what a guarantee means against any membership inference attack."""
     import whosin as wi
+
+    render.check_report(report, force)
 
     run = (noise_multiplier, sample_rate, steps)
     given = [epsilon is not None, mu is not None, any(value is not None for value in run), eta is not None]
@@ -73,6 +78,8 @@ def explain(
         render.emit_json(render.facts(guarantee, prior))
     else:
         render.guarantee_text(guarantee, prior)
+    if report is not None:
+        render.write_report(guarantee, report, force)
 
 
 @app.command()
@@ -168,8 +175,14 @@ def bounds(
 
 @app.command()
 @clean_errors
-def demo() -> None:
+def demo(
+    report: Annotated[Path | None, typer.Option(help="Write the report of the audit to this HTML file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
+) -> None:
     """Audit two synthetic tables of real patients, explain a training run, check a theorem."""
     from whosin.cli.demo import run
 
-    run()
+    render.check_report(report, force)
+    found = run()
+    if report is not None:
+        render.write_report(found, report, force)

@@ -13,6 +13,7 @@ from whosin.cli.errors import clean_errors
 if TYPE_CHECKING:
     from whosin.auditing import Audit, GroupTable
     from whosin.auditing.synthetic import SyntheticAudit
+    from whosin.guarantees import Guarantee
     from whosin.tables import Table
 
 __all__ = ["audit"]
@@ -43,6 +44,10 @@ def audit(
     target: Annotated[
         float | None, typer.Option(help="Largest tolerable advantage: says how many rows may be released.")
     ] = None,
+    promised_epsilon: Annotated[
+        float | None, typer.Option(help="ε that was promised for the release: held against the measurement.")
+    ] = None,
+    promised_delta: Annotated[float | None, typer.Option(help="δ that was promised; 0 by default.")] = None,
     fail_above: Annotated[
         float | None, typer.Option(help="Exit with code 1 if the lower limit of the advantage exceeds this.")
     ] = None,
@@ -50,6 +55,8 @@ def audit(
     top: Annotated[int, typer.Option(min=0, help="How many of the most exposed records to list.")] = 5,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the split into choosing and reporting.")] = None,
     jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure what attackers can learn about who is in the data."""
@@ -58,6 +65,8 @@ def audit(
     for name, limit in (("--target", target), ("--fail-above", fail_above)):
         if limit is not None:
             check_probability(name, limit)
+    promised = _promised(promised_epsilon, promised_delta)
+    render.check_report(report, force)
     tables = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
     if strict and fail_above is None:
         raise TypeError("--strict goes with --fail-above")
@@ -85,15 +94,28 @@ def audit(
             },
         )
     if json:
-        render.emit_json({**found.to_dict(), **_release_answer(found, target)})
+        comparison = {} if promised is None else {"comparison": found.compare(promised).to_dict()}
+        render.emit_json({**found.to_dict(), **_release_answer(found, target), **comparison})
     else:
-        show(found, top=top, target=target)
+        show(found, top=top, target=target, promised=promised)
+    if report is not None:
+        render.write_report(found, report, force, guarantee=promised)
     judged = found.advantage.upper if strict else found.advantage.lower
     if fail_above is not None and judged > fail_above:
         side = "upper" if strict else "lower"
         shown = render.number(judged, upper=strict)
         typer.echo(f"The {side} limit of the advantage, {shown}, exceeds {fail_above:g}.", err=True)
         raise typer.Exit(1)
+
+
+def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
+    from whosin.guarantees import ApproxDP, PureDP
+
+    if epsilon is None:
+        if delta is not None:
+            raise TypeError("--promised-delta goes with --promised-epsilon")
+        return None
+    return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
 def _of_tables(paths: list[Path | None], options: dict[str, Any]) -> Audit:
@@ -191,7 +213,7 @@ def _release_answer(found: Audit, target: float | None) -> dict[str, Any]:
     return {"largest_release": {"target": target, "rows": None if curve is None else curve.largest(target)}}
 
 
-def show(found: Audit, *, top: int = 5, target: float | None = None) -> None:
+def show(found: Audit, *, top: int = 5, target: float | None = None, promised: Guarantee | None = None) -> None:
     """Print an audit: a paragraph, the queries, the people, the groups, the release size, the assumptions."""
     from rich.console import Console
 
@@ -207,6 +229,9 @@ def show(found: Audit, *, top: int = 5, target: float | None = None) -> None:
         _release(console, found, target)
         for name, why in found.failed:
             console.print(f"Not asked: {name}, because {why}.")
+    if promised is not None:
+        console.print()
+        console.print(f"Promised: {promised}. {found.compare(promised)}")
     render.assumptions(console, found.assumes)
 
 

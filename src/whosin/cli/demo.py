@@ -18,17 +18,18 @@ __all__ = ["run"]
 _COLUMNS = ("mean radius", "mean texture", "mean smoothness", "mean compactness", "mean concavity", "mean symmetry")
 
 
-def run() -> None:
-    """Print the demonstration."""
+def run() -> wi.auditing.SyntheticAudit:
+    """Print the demonstration; return the audit of the generator that memorises."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    _audits(console)
+    found = _audits(console)
     _training_run(console)
     _small_world(console)
+    return found
 
 
-def _audits(console: Any) -> None:
+def _audits(console: Any) -> wi.auditing.SyntheticAudit:
     """Audit a generator that memorises and one that does not."""
     rng = np.random.default_rng(1)
     patients = _patients()
@@ -55,6 +56,7 @@ def _audits(console: Any) -> None:
     promised = wi.PureDP(1.0, adjacency="replace")
     console.print()
     console.print(f"Had {promised} been promised for the first: {found.compare(promised).text}")
+    return found
 
 
 def _training_run(console: Any) -> None:

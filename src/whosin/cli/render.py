@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import ImplicationError
@@ -17,7 +18,18 @@ if TYPE_CHECKING:
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
-__all__ = ["assumptions", "bounds_text", "emit_json", "facts", "guarantee_text", "number", "progress", "spinner"]
+__all__ = [
+    "assumptions",
+    "bounds_text",
+    "check_report",
+    "emit_json",
+    "facts",
+    "guarantee_text",
+    "number",
+    "progress",
+    "spinner",
+    "write_report",
+]
 
 _FPRS = (0.0001, 0.001, 0.01, 0.1)
 
@@ -133,6 +145,32 @@ def progress(message: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
         task = shown.add_task(message, total=None)
         yield lambda share: shown.update(task, total=1.0, completed=share)
+
+
+def check_report(path: Path | None, force: bool) -> None:
+    """Refuse a report that could not be written, before the work is done."""
+    from whosin.errors import InputError
+
+    if path is None:
+        if force:
+            raise TypeError("--force goes with --report")
+        return
+    if not path.parent.is_dir():
+        raise InputError(f"--report takes a file in a folder that exists, got {path}")
+    if path.exists() and not force:
+        raise InputError(f"--report takes a new file, got {path}, which exists; --force replaces it")
+
+
+def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
+    """Write the report of a result and say where, on standard error."""
+    import shlex
+    import sys
+
+    import whosin as wi
+
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    written = wi.report(result, path, force=force, command=command, **options)
+    print(f"Report: {written}", file=sys.stderr)
 
 
 def number(value: float, upper: bool = True) -> str:

@@ -55,7 +55,8 @@ class Ball:
         """
         centre = check_centre(self.centre, len(value))
         away = value - centre
-        length = float(lengths((away / self.shape)[None, :], self.norm)[0])
+        with np.errstate(over="ignore"):
+            length = float(lengths((away / self.shape)[None, :], self.norm)[0])
         if length <= self.radius:
             return value
         shift = away * (self.radius / length * (1.0 - 1e-14))

@@ -106,6 +106,6 @@ def _take(part: Any, indices: Indices) -> Any:
         return part.iloc[indices]
     if isinstance(part, Sequence):
         return [part[i] for i in indices.tolist()]
-    if hasattr(part, "take") and not isinstance(part, np.ndarray) and hasattr(part, "schema"):
+    if type(part).__module__.startswith("pyarrow"):
         return part.take(indices)
     return part[indices]

@@ -65,9 +65,11 @@ def draw(
 
 
 def label_axis(axis: Axis, text: Callable[[float], str]) -> None:
-    """Write plain text at the large ticks of an axis, even or logarithmic, and nothing at the small ones."""
+    """Write plain text at the large ticks of an axis, even or logarithmic, and leave the small ones out."""
+    from matplotlib.ticker import NullLocator
+
     axis.set_major_formatter(lambda value, _: text(float(value)))
-    axis.set_minor_formatter(lambda *_: "")
+    axis.set_minor_locator(NullLocator())
 
 
 def as_percent(share: float) -> str:

@@ -23,7 +23,7 @@ def world(models=40, records=30, seed=0, gap=1.0):
 
 
 def test_online_lira_is_the_exact_log_likelihood_ratio():
-    """Two models a side at μ ± σ/√2 have mean μ and unbiased variance σ²: then the score is the ratio of two normals."""
+    """Two models a side at μ ± σ/√2 have mean μ and unbiased variance σ²: the score is the ratio of two normals."""
     rng = np.random.default_rng(1)
     inner, outer = rng.normal(2, 1, 50), rng.normal(0, 1, 50)
     s_in, s_out = rng.uniform(0.5, 2, 50), rng.uniform(0.5, 2, 50)

@@ -1,7 +1,8 @@
 """What a classifier predicts about labelled records, checked, and the numbers that attacks read off it.
 
 Probabilities of 0 and 1 are real answers (of trees, of neighbours, of sure networks). Logarithms are taken of the
-larger of the probability and 1e-30; that of 1 - p is taken of the sum of the other probabilities: nothing cancels.
+larger of the probability and 1e-16, below which 1 - p cannot be told from 1, so that all classes are treated alike.
+That of 1 - p is taken of the sum of the other probabilities: nothing cancels.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = ["SIGNALS", "Predictions", "log_probabilities", "loss", "predict", "sc
 
 Array = NDArray[np.float64]
 
-FLOOR = 1e-30
-"""Smallest probability whose logarithm is taken: scaled logits lie within ±69.1."""
+FLOOR = 1e-16
+"""Smallest probability whose logarithm is taken: scaled logits lie within ±36.9."""
 
 
 @dataclass(frozen=True, eq=False)

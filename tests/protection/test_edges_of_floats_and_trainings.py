@@ -5,6 +5,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, SGDRegressor
@@ -63,13 +64,14 @@ def test_sums_that_floats_cannot_resolve_are_refused(rows, noise):
 
 
 @pytest.mark.parametrize("split", ["total", "relative"])
-def test_columns_in_very_different_units(split):
+@pytest.mark.parametrize("units", [[1e-60, 1e60], [1e-160, 1e-299], [1e297, 1e148], [1e-299, 1e-299]])
+def test_columns_in_very_different_units(split, units):
     rows = np.random.default_rng(1).standard_normal((40, 2))
     plain = protect("mean", rows, eta=0.1, split="relative").certificate.noise_scale
-    scales = protect("mean", rows * [1e-60, 1e60], eta=0.1, split=split).certificate.noise_scale
-    assert np.all(np.isfinite(scales))
+    scales = protect("mean", rows * units, eta=0.1, split=split).certificate.noise_scale
+    assert np.all(np.isfinite(scales) & (scales > 0.0))
     if split == "relative":
-        assert scales / [1e-60, 1e60] == pytest.approx(plain, rel=1e-9)
+        assert scales / units == pytest.approx(plain, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,11 @@ def test_the_ball_holds_what_was_pulled_into_it(centre, radius, shape, norm):
             assert sum(s * s for s in scaled) <= limit**2
         else:
             assert max(scaled) <= limit
+
+
+def test_an_estimate_beyond_all_floats_is_pulled_to_the_centre():
+    ball = Ball(np.array([1.0, 2.0]), 1.0, np.array([1e-200, 1.0]), 2.0)
+    assert ball.pull(np.array([1e200, 0.0])).tolist() == [1.0, 2.0]
 
 
 def test_lengths_of_infinite_vectors():
@@ -194,8 +201,10 @@ def test_the_covariance_of_single_records():
         protect("cov", [1.0, 2.0, 3.0], eta=0.2, rng=0)
 
 
-def test_any_sequence_is_a_pool():
-    assert math.isfinite(protect(np.mean, range(20), eta=0.2, rng=0).value)
+@pytest.mark.parametrize("records", [range(20), pa.array(range(20)), pa.chunked_array([range(9), range(11)])])
+def test_any_sequence_is_a_pool(records):
+    release = protect(lambda rows: len(rows), records, eta=0.2, rng=0)
+    assert (release.value, release.certificate.records) == (10.0, 20)
 
 
 def test_a_failure_on_the_drawn_records_comes_with_a_warning():
