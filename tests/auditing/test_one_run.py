@@ -66,11 +66,11 @@ def test_no_mechanism_exceeds_the_bound(m, r, v, epsilon, delta):
         assert exact == pytest.approx(limit, rel=2e-6)
 
 
-def test_the_published_correction_is_exceeded_in_a_small_world():
+def test_the_correction_in_use_is_exceeded_in_a_small_world():
     """m = r = 2, v = 1, ε = 1, δ = 0.01: 0.93108 is reached, f(1) + 2mδ·max_i (f(1-i) - f(1))/i is 0.93056."""
     f = [binom.sf(v - 1, 2, 1 / (1 + math.exp(-1.0))) for v in (0, 1)]
-    published = f[1] + 2 * 2 * 0.01 * (f[0] - f[1])
-    assert published < 0.9306 < 0.9310 < worst_case(2, 2, 1, 1.0, 0.01)
+    in_use = f[1] + 2 * 2 * 0.01 * (f[0] - f[1])
+    assert in_use < 0.9306 < 0.9310 < worst_case(2, 2, 1, 1.0, 0.01)
 
 
 def direct_correction(m, r, delta, epsilon):
@@ -184,10 +184,11 @@ def test_power_with_randomised_response():
 
 
 def test_ties_are_broken_without_looking():
-    """Equal scores tell nothing, even if the included canaries come first."""
-    included = np.arange(400) < 200
+    """Equal scores tell nothing, even if the included canaries come last, or first."""
+    included = np.arange(400) >= 200
     found = [audit_one_run(np.zeros(400), included, guesses=100, rng=i).epsilon_lower for i in range(100)]
     assert np.mean(np.array(found) > 0) <= 0.12
+    assert audit_one_run(np.zeros(400), ~included, guesses=400, rng=0).right < 240
 
 
 def test_several_ways_cost_confidence():
@@ -198,6 +199,8 @@ def test_several_ways_cost_confidence():
     assert among.counts[1] == among.counts[2] == alone.counts[0]
     assert 0 < among.epsilon_lower < alone.epsilon_lower
     assert among.epsilon_lower == one_run._epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
+    assert among.epsilon_lower_at(0.0) == among.epsilon_lower
+    assert among.p_value(among.epsilon_lower + 1e-6) > 0.05
     grid = audit_one_run(scores, included, rng=0)
     assert [c.guesses for c in grid.counts] == [1000, 500, 250, 125, 62, 31, 15]
 

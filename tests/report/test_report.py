@@ -292,7 +292,7 @@ def test_a_promise_is_held_against_the_measurement(promised, pages, leaky):
     assert found.verdict == "exceeds the promise on this model"
     page = Page(promised)
     assert "Promised versus measured" in page.text_of("h2")
-    assert "Exceeds the promise on this model." in page.visible
+    assert "held against the promise: exceeds the promise on this model." in page.visible
     assert found.text[1:] in page.visible
     rows = dict(rows_of(promised, "PureDP(epsilon=0.1"))
     assert rows["advantage promised, at most"] == up(found.promised_advantage)

@@ -8,13 +8,14 @@ q = e^ε/(1+e^ε).
 Binomial(r, q), because each guess is right with probability at most q given the model and the coins before it. So
 P(R ≥ v) ≤ f(v) = P(Binomial(r, q) ≥ v), with equality for randomised response.
 
-*Approximate DP.* The correction is derived here, and differs from the published 2mδ·max_i (f(v-i) - f(v))/i, which
-small worlds exceed where f(v) is large. Take the coins in any order. Given the coins before the i-th, the two laws of
-the model under in and out are (ε, δ)-close, so each is (1-δ)·(a law within e^±ε of its twin) + δ·(another) (Kairouz, Oh
-and Viswanath 2015). Hence the i-th guess is right with probability at most q + (1-q)·φ_i, where φ_i in [0, 1] depends
-on the model and the earlier coins and has mean δ. Let n_i be the number of guesses still to come and V_n(w) =
-P(w + Binomial(n, q) ≥ v). Step i raises the mean of V by at most (1-q)·φ_i·P(Binomial(n_i, q) = v-1-w) ≤
-(1-q)·φ_i·g(n_i), g(n) being the largest probability of Binomial(n, q), and by nothing where the auditor abstains. So
+*Approximate DP.* The correction is derived here. It is not the 2mδ·max_i (f(v-i) - f(v))/i of implementations in use,
+which mechanisms in small worlds exceed where f(v) is large (m = r = 2, v = 1). Take the coins in any order. Given the
+coins before the i-th, the two laws of the model under in and out are (ε, δ)-close, so each is (1-δ)·(a law within e^±ε
+of its twin) + δ·(another) (Kairouz, Oh and Viswanath 2015). Hence the i-th guess is right with probability at most
+q + (1-q)·φ_i, where φ_i in [0, 1] depends on the model and the earlier coins and has mean δ. Let n_i be the number of
+guesses still to come and V_n(w) = P(w + Binomial(n, q) ≥ v). Step i raises the mean of V by at most
+(1-q)·φ_i·P(Binomial(n_i, q) = v-1-w) ≤ (1-q)·φ_i·g(n_i), g(n) being the largest probability of Binomial(n, q), and by
+nothing where the auditor abstains. So
 
     P(R ≥ v) ≤ f(v) + (1-q)·Σ_i E[φ_i·1{i is guessed}·g(n_i)].
 

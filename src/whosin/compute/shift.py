@@ -61,7 +61,8 @@ def scale_for(noise: str, target: float, distance: float, log_gamma: float = 0.0
     """
     check_choice("noise", noise, NOISES)
     solve = noise_for if noise == "gaussian" else laplace_noise_for
-    return solve(log_gamma, min(1.0, target), distance) * (1.0 + 1e-11)
+    aim = 1.0 if target >= 1.0 else target * (1.0 - 2e-12)
+    return solve(log_gamma, aim, distance) * (1.0 + 1e-11)
 
 
 def lengths(vectors: Array, norm: float) -> Array:

@@ -228,8 +228,8 @@ def _promise(result: Audit, guarantee: Guarantee) -> Section:
         "promise",
         "Promised versus measured",
         [
-            Text(f"{_capital(found.verdict)}.", "answer"),
-            Text(f"{_capital(found.text)}"),
+            Text(f"The measurement, held against the promise: {found.verdict}.", "answer"),
+            Text(_capital(found.text)),
             Grid(f"{guarantee} against the measurement ({level} confidence)", ("what", "value"), rows),
             Heading("What was promised"),
             Text(guarantee.explain(result.prior)),

@@ -169,7 +169,7 @@ def released_rows(size: ReleaseSize | None) -> Section:
     level, last = confidence(size.confidence_level), size.advantages[-1]
     picture = draw(
         "size",
-        lambda ax: label_axis(size.plot(ax).xaxis, lambda rows: f"{rows:,.0f}"),
+        lambda ax: _paint_sizes(ax, size),
         alt=f"Advantage against the number of released rows: {about(size.advantages[0].estimate)} at "
         f"{count(size.sizes[0])} rows, {about(last.estimate)} at {count(size.sizes[-1])}.",
         caption=f"Advantage against the number of released rows, by {size.query}. Shaded: {level} limits, all at once.",
@@ -195,6 +195,12 @@ def released_rows(size: ReleaseSize | None) -> Section:
         Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured),
     ]
     return Section("size", title, blocks)
+
+
+def _paint_sizes(ax: Axes, size: ReleaseSize) -> None:
+    size.plot(ax)
+    ax.set_ylim(0.0, 1.3 * max(found.upper for found in size.advantages))
+    label_axis(ax.xaxis, lambda rows: f"{rows:,.0f}")
 
 
 def height_of(names: Sequence[str]) -> float:

@@ -150,6 +150,13 @@ def test_models_that_never_change_their_mind(attack):
     assert np.ptp(scores) == 0.0
 
 
+def test_rmia_counts_ties_as_beaten():
+    included = np.arange(8)[:, None] % 2 == np.zeros(5)
+    given = np.full(5, 3.0), np.full((8, 5), 3.0), included, ~included
+    assert rmia(*given, gamma=1.0).tolist() == [1.0] * 5
+    assert rmia(*given, gamma=1.001).tolist() == [0.0] * 5
+
+
 def test_offline_scores_do_not_saturate():
     x, logits, inside, outside, _ = world()
     scores = lira_offline(x + 40, logits, inside, outside)

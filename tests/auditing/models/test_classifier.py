@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
@@ -19,6 +20,7 @@ RNG = np.random.default_rng(0)
 Y = np.where(RNG.random(len(Y)) < 0.2, RNG.integers(10, size=len(Y)), Y)
 HALF = RNG.random(len(Y)) < 0.5
 SIDES = {"members": (X[HALF], Y[HALF]), "non_members": (X[~HALF], Y[~HALF])}
+NAMES = [f"pixel {i}" for i in range(64)]
 TREE = DecisionTreeClassifier(random_state=0).fit(*SIDES["members"])
 
 
@@ -98,11 +100,14 @@ def test_own_augmentation():
         audit_classifier(TREE, **SIDES, query="label_only", augment=lambda X, rng: X[:2])
 
 
-def test_frames_keep_their_columns():
-    names = [f"pixel {i}" for i in range(64)]
-    frame = pd.DataFrame(X, columns=names)
-    model = DecisionTreeClassifier(random_state=0).fit(frame[HALF], Y[HALF])
-    sides = (frame[HALF], pd.Series(Y[HALF])), (frame[~HALF], pd.Series(Y[~HALF]))
+@pytest.mark.parametrize(
+    ("frame", "series"),
+    [(lambda t: pd.DataFrame(t, columns=NAMES), pd.Series), (lambda t: pl.DataFrame(t, schema=NAMES), pl.Series)],
+    ids=["pandas", "polars"],
+)
+def test_frames_keep_their_columns(frame, series):
+    model = DecisionTreeClassifier(random_state=0).fit(frame(X[HALF]), Y[HALF])
+    sides = (frame(X[HALF]), series(Y[HALF])), (frame(X[~HALF]), series(Y[~HALF]))
     for query in ("auto", "label_only"):
         framed = audit_classifier(model, *sides, query=query, rng=0)
         assert framed.advantage == audit_classifier(TREE, **SIDES, query=query, rng=0).advantage

@@ -260,6 +260,25 @@ def test_an_adapter_of_the_callers_own():
     assert len(np.unique(found.logits[:, 0])) > 1
 
 
+def test_trainings_start_afresh():
+    class Warm:
+        """Adds up all that it ever saw."""
+
+        seen = 0
+
+        def fit(self, X, y, rng):
+            self.seen += len(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), [1 / (1 + self.seen), self.seen / (1 + self.seen)])
+
+    warm = Warm()
+    found = ReferenceModels.train(warm, X[:100], np.ones(100, int), models=4, rng=0)
+    np.testing.assert_allclose(np.exp(found.logits[:, 0]), found.included.sum(axis=1))
+    assert warm.seen == 0
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

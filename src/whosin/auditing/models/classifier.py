@@ -201,14 +201,14 @@ def _jitter(tables: list[Any]) -> Callable[[Any, np.random.Generator], Any]:
     try:
         spread = JITTER * np.std(np.concatenate([np.asarray(X, dtype=np.float64) for X in tables]), axis=0)
     except (TypeError, ValueError):
-        raise InputTypeError(
-            "augment is needed: the default adds noise to numbers, and these records are not"
-        ) from None
+        raise InputTypeError("augment is needed: the default adds noise to a dense table of numbers") from None
 
     def change(X: Any, rng: np.random.Generator) -> Any:
         values = np.asarray(X, dtype=np.float64)
         changed = values + spread * rng.standard_normal(values.shape)
-        return type(X)(changed, columns=X.columns, index=X.index) if hasattr(X, "iloc") else changed
+        if hasattr(X, "iloc"):
+            return type(X)(changed, columns=X.columns, index=X.index)
+        return type(X)(changed, schema=X.columns) if hasattr(X, "columns") else changed
 
     return change
 
