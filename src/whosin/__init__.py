@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         unlearning,
         worlds,
     )
-    from whosin.auditing import Audit, Estimate, audit, audit_synthetic
+    from whosin.auditing import Audit, Estimate, audit, audit_one_run, audit_synthetic
+    from whosin.auditing.models import audit_classifier
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -54,6 +55,8 @@ _HOMES = {
     "Audit": "whosin.auditing",
     "Estimate": "whosin.auditing",
     "audit": "whosin.auditing",
+    "audit_classifier": "whosin.auditing.models",
+    "audit_one_run": "whosin.auditing",
     "audit_synthetic": "whosin.auditing",
     "protect": "whosin.protection",
 }
@@ -84,6 +87,8 @@ __all__ = [
     "PureDP",
     "Roc",
     "audit",
+    "audit_classifier",
+    "audit_one_run",
     "audit_synthetic",
     "auditing",
     "bounds",

@@ -7,6 +7,7 @@ from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupRow, GroupTable
 from whosin.auditing.heuristics import ThresholdAttack, monte_carlo_attack, threshold_attack
 from whosin.auditing.individual import Individual
+from whosin.auditing.one_run import OneRunAudit, OneRunComparison, audit_one_run
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.result import Audit
 from whosin.auditing.run import audit, run_audit
@@ -21,11 +22,14 @@ __all__ = [
     "GroupRow",
     "GroupTable",
     "Individual",
+    "OneRunAudit",
+    "OneRunComparison",
     "ReleaseSize",
     "SyntheticAudit",
     "ThresholdAttack",
     "TprAtFpr",
     "audit",
+    "audit_one_run",
     "audit_synthetic",
     "monte_carlo_attack",
     "run_audit",
