@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binom, binomtest
 
 import whosin as wi
-from whosin.auditing import one_run
+from whosin.auditing import one_run_bound
 from whosin.auditing.one_run import audit_one_run
 from whosin.errors import AssumptionWarning, ImplicationError, InputError, InputTypeError
 
@@ -50,7 +50,7 @@ def worst_case(m, r, v, epsilon, delta):
 
 def bound(m, r, v, epsilon, delta):
     chance = binom.sf(v - 1, r, 1 / (1 + math.exp(-epsilon)))
-    return chance + one_run._correction(m, r, delta, epsilon)
+    return chance + one_run_bound._correction(m, r, delta, epsilon)
 
 
 WORLDS = [(m, r, v) for m in (1, 2, 3) for r in range(1, m + 1) for v in range(1, r + 1)]
@@ -92,36 +92,36 @@ def direct_correction(m, r, delta, epsilon):
     ("m", "r", "delta", "epsilon"), [(5, 3, 0.01, 0.5), (40, 10, 1e-4, 2.0), (30, 30, 1e-3, 1.0), (20, 1, 0.2, 0.0)]
 )
 def test_correction_is_the_sum_that_was_derived(m, r, delta, epsilon):
-    found = one_run._correction(m, r, delta, epsilon)
+    found = one_run_bound._correction(m, r, delta, epsilon)
     assert found == pytest.approx(direct_correction(m, r, delta, epsilon), rel=3e-6)
     assert direct_correction(m, r, delta, epsilon) <= found <= m * delta / (1 + math.exp(epsilon)) * (1 + 3e-6)
 
 
 def test_grouped_places_stay_on_the_safe_side(monkeypatch):
-    exact = one_run._correction(900, 300, 1e-4, 1.0)
-    one_run._masses.cache_clear()
-    monkeypatch.setattr(one_run, "_EXACT_PLACES", 16)
-    grouped = one_run._correction(900, 300, 1e-4, 1.0)
-    one_run._masses.cache_clear()
+    exact = one_run_bound._correction(900, 300, 1e-4, 1.0)
+    one_run_bound._masses.cache_clear()
+    monkeypatch.setattr(one_run_bound, "_EXACT_PLACES", 16)
+    grouped = one_run_bound._correction(900, 300, 1e-4, 1.0)
+    one_run_bound._masses.cache_clear()
     assert exact < grouped < 1.1 * exact
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.floats(0, 6), st.floats(0, 3), st.sampled_from([1e-6, 1e-3, 0.05]))
 def test_correction_falls_in_epsilon(m, r, epsilon, more, delta):
     r = min(m, r)
-    low, high = (one_run._correction(m, r, delta, e) for e in (epsilon, epsilon + more))
+    low, high = (one_run_bound._correction(m, r, delta, e) for e in (epsilon, epsilon + more))
     assert high <= low * (1 + 1e-6)
 
 
 @given(st.integers(1, 400), st.data(), st.sampled_from([0.0, 1e-6, 1e-4, 1e-2]), st.sampled_from([0.05, 0.001]))
 def test_every_epsilon_below_the_limit_is_refuted(r, data, delta, beta):
     v, extra = data.draw(st.integers(0, r)), data.draw(st.integers(0, 50))
-    limit = one_run._epsilon_lower(r + extra, r, v, delta, beta)
+    limit = one_run_bound.epsilon_lower(r + extra, r, v, delta, beta)
     for epsilon in np.linspace(0.0, limit, 7) if limit > 0 else []:
-        assert one_run._p_value(r + extra, r, v, float(epsilon), delta, beta) <= beta * (1 + 1e-8)
-    assert limit <= one_run._epsilon_lower(r, r, v, 0.0, beta)
+        assert one_run_bound.p_value(r + extra, r, v, float(epsilon), delta, beta) <= beta * (1 + 1e-8)
+    assert limit <= one_run_bound.epsilon_lower(r, r, v, 0.0, beta)
     if delta == 0.0 and v < r:
-        above = one_run._p_value(r, r, v, limit + 1e-6, 0.0, beta)
+        above = one_run_bound.p_value(r, r, v, limit + 1e-6, 0.0, beta)
         assert above > beta * (1 - 1e-8)
 
 
@@ -129,12 +129,12 @@ def test_golden_numbers():
     """All right: q^r = β, so ε = logit β^{1/r}. 700 of 1000: brentq on scipy's binom.sf."""
     for r in (10, 100, 1000):
         q = 0.05 ** (1 / r)
-        assert one_run._epsilon_lower(r, r, r, 0.0, 0.05) == pytest.approx(math.log(q / (1 - q)), rel=1e-8)
-    assert one_run._epsilon_lower(1000, 1000, 700, 0.0, 0.05) == pytest.approx(0.73201, abs=2e-5)
-    assert one_run._epsilon_lower(1000, 1000, 700, 1e-4, 0.05) == pytest.approx(0.7309, abs=1e-4)
-    assert one_run._epsilon_lower(1000, 100, 95, 1e-5, 0.05) == pytest.approx(2.1712, abs=1e-4)
-    assert one_run._epsilon_lower(100, 100, 50, 0.0, 0.05) == 0.0
-    assert one_run._epsilon_lower(100, 100, 100, 0.5, 0.05) == 0.0
+        assert one_run_bound.epsilon_lower(r, r, r, 0.0, 0.05) == pytest.approx(math.log(q / (1 - q)), rel=1e-8)
+    assert one_run_bound.epsilon_lower(1000, 1000, 700, 0.0, 0.05) == pytest.approx(0.73201, abs=2e-5)
+    assert one_run_bound.epsilon_lower(1000, 1000, 700, 1e-4, 0.05) == pytest.approx(0.7309, abs=1e-4)
+    assert one_run_bound.epsilon_lower(1000, 100, 95, 1e-5, 0.05) == pytest.approx(2.1712, abs=1e-4)
+    assert one_run_bound.epsilon_lower(100, 100, 50, 0.0, 0.05) == 0.0
+    assert one_run_bound.epsilon_lower(100, 100, 100, 0.5, 0.05) == 0.0
 
 
 def laplace_run(rng, m, epsilon):
@@ -198,7 +198,7 @@ def test_several_ways_cost_confidence():
     assert [c.guesses for c in among.counts] == [1000, 100, 100]
     assert among.counts[1] == among.counts[2] == alone.counts[0]
     assert 0 < among.epsilon_lower < alone.epsilon_lower
-    assert among.epsilon_lower == one_run._epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
+    assert among.epsilon_lower == one_run_bound.epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
     assert among.epsilon_lower_at(0.0) == among.epsilon_lower
     assert among.p_value(among.epsilon_lower + 1e-6) > 0.05
     grid = audit_one_run(scores, included, rng=0)

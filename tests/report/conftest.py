@@ -48,7 +48,7 @@ def scores():
 @pytest.fixture(scope="session")
 def pool():
     records = np.random.default_rng(0).normal(size=(41, 2))
-    return wi.population.gaussian(records, epsilon=4.0, delta=1e-5, clip=2.0, method="pairwise")
+    return wi.population.gaussian(records, epsilon=1.0, delta=1e-5, clip=2.0, method="pairwise", train_fraction=0.3)
 
 
 @pytest.fixture(scope="session")
