@@ -59,6 +59,7 @@ _HOMES = {
     "audit_one_run": "whosin.auditing",
     "audit_synthetic": "whosin.auditing",
     "protect": "whosin.protection",
+    "report": "whosin.report",
 }
 _MODULES = (
     "auditing",
@@ -98,6 +99,7 @@ __all__ = [
     "population",
     "protect",
     "protection",
+    "report",
     "risks",
     "unlearning",
     "worlds",

@@ -167,7 +167,7 @@ def _from_tables(
         "records": np.concatenate([_features(part) for part in encoded[:2]]),
         "groups": _groups(groups, tables[0], tables[1]),
         "categories": _categories(matched[0], matched[1]),
-        "closest": order[release.matches.weight_index],
+        "closest": order[release.closest],
         "fingerprints": _fingerprints(matched),
     }
     if not callable(query):

@@ -78,12 +78,12 @@ def as_percent(share: float) -> str:
 
 
 def _inline(svg: str, name: str, alt: str) -> str:
-    """Return the drawing without namespaces, metadata and fixed size, its ids prefixed, its ink that of the page."""
+    """Return the drawing without namespaces, style sheet and fixed size, its ids prefixed, its ink that of the page."""
     root = ElementTree.fromstring(svg)
     for parent in list(root.iter()):
         parent.tag = _local(parent.tag)
         parent.attrib = {_local(key): _own(_local(key), value, name) for key, value in parent.attrib.items()}
-        for child in [child for child in parent if _local(child.tag) in ("metadata", "style")]:
+        for child in [child for child in parent if _local(child.tag) == "style"]:
             parent.remove(child)
     root.attrib = {
         "viewBox": root.attrib["viewBox"],

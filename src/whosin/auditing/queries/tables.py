@@ -82,6 +82,12 @@ class TableRelease:
         by_column = [table[codes] for table, codes in zip(self.weights, self.target_cells.T, strict=True)]
         return np.asarray(np.maximum(np.sum(by_column, axis=0), 1e-12))
 
+    @property
+    def closest(self) -> NDArray[np.int64]:
+        """The released row that explains most of a target's rarity, or, if none explains half of it, the nearest."""
+        explained = self.matches.weight > 0.5 * self.rarity
+        return np.where(explained, self.matches.weight_index, self.matches.distance_index)
+
     def by_size(self) -> dict[str, Array]:
         """Answers about each target (rows) after each of ``prefixes`` (columns), by query."""
         found = self.matches.by_prefix
