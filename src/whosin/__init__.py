@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PureDP,
     )
     from whosin.protection import protect
+    from whosin.reporting import report
     from whosin.roc import Roc
 
 _HOMES = {
@@ -59,7 +60,7 @@ _HOMES = {
     "audit_one_run": "whosin.auditing",
     "audit_synthetic": "whosin.auditing",
     "protect": "whosin.protection",
-    "report": "whosin.report",
+    "report": "whosin.reporting",
 }
 _MODULES = (
     "auditing",

@@ -17,9 +17,9 @@ from whosin.errors import InputError, InputTypeError, MissingExtraError
 from whosin.guarantees import Guarantee
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
-from whosin.report.blocks import Report
-from whosin.report.origin import Setting
-from whosin.report.words import clean
+from whosin.reporting.blocks import Report
+from whosin.reporting.origin import Setting
+from whosin.reporting.words import clean
 
 __all__ = ["report"]
 
@@ -117,10 +117,10 @@ def report(
 
 
 def _build(result: Result, setting: Setting) -> Report:
-    from whosin.report.audit import audit_report
-    from whosin.report.certificate import certificate_report
-    from whosin.report.population import population_report
-    from whosin.report.promise import guarantee_report
+    from whosin.reporting.audit import audit_report
+    from whosin.reporting.certificate import certificate_report
+    from whosin.reporting.population import population_report
+    from whosin.reporting.promise import guarantee_report
 
     if isinstance(result, Audit):
         return audit_report(result, setting)
@@ -138,7 +138,7 @@ def _render(content: Report, title: str | None, date: datetime.date) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("whosin.report"), autoescape=True, undefined=StrictUndefined, finalize=_printable
+        loader=PackageLoader("whosin.reporting"), autoescape=True, undefined=StrictUndefined, finalize=_printable
     )
     environment.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["drawing"] = Markup

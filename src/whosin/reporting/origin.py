@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from whosin.guarantees import Guarantee
-from whosin.report.blocks import Block, Code, Grid, Section, Text
+from whosin.reporting.blocks import Block, Code, Grid, Section, Text
 
 __all__ = ["Setting", "reproduce"]
 
@@ -18,7 +18,7 @@ PACKAGES = ("whosin", "numpy", "scipy", "scikit-learn")
 
 @dataclass(frozen=True)
 class Setting:
-    """What the caller of :func:`whosin.report.report` said beside the result."""
+    """What the caller of :func:`whosin.reporting.report` said beside the result."""
 
     guarantee: Guarantee | None
     ids: Sequence[object] | None

@@ -12,9 +12,9 @@ from whosin.guarantees import Guarantee
 from whosin.plots.audit import AuditDisplay
 from whosin.plots.posterior import PosteriorDisplay
 from whosin.plots.roc import COLOURS, RocDisplay
-from whosin.report.blocks import Picture, Pictures
-from whosin.report.drawing import as_percent, draw, label_axis
-from whosin.report.words import confidence, percent, percent_down, percent_up
+from whosin.reporting.blocks import Picture, Pictures
+from whosin.reporting.drawing import as_percent, draw, label_axis
+from whosin.reporting.words import confidence, percent, percent_down, percent_up
 from whosin.roc import Roc
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ import pytest
 from report_pages import HOSTILE, QUOTED, Page
 
 import whosin as wi
-import whosin.report.page as page_module
+import whosin.reporting.page as page_module
 from whosin.errors import InputError, InputTypeError, MissingExtraError
-from whosin.report import report
-from whosin.report.blocks import Report
-from whosin.report.words import about, clean, down, percent, percent_down, percent_up, up
+from whosin.reporting import report
+from whosin.reporting.blocks import Report
+from whosin.reporting.words import about, clean, down, percent, percent_down, percent_up, up
 
 DAY = datetime.date(2026, 1, 2)
 KINDS = (
@@ -549,12 +549,6 @@ def test_a_missing_extra_is_named(missing, monkeypatch):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtraError, match=r"whosin\[report\]"):
         report(wi.PureDP(1.0))
-
-
-def test_the_room_can_be_called_like_the_function(short):
-    import whosin.report as room
-
-    assert room(wi.PureDP(1.0), date=DAY) == report(wi.PureDP(1.0), date=DAY)
 
 
 def test_today_is_the_default_date(short):

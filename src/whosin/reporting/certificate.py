@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from whosin.protection import Certificate, Release
-from whosin.report.blocks import Block, Code, Grid, Items, Report, Section, Text
-from whosin.report.origin import Setting, reproduce
-from whosin.report.promise import promise_numbers, promise_pictures
-from whosin.report.words import confidence, count, percent_up
+from whosin.reporting.blocks import Block, Code, Grid, Items, Report, Section, Text
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.promise import promise_numbers, promise_pictures
+from whosin.reporting.words import confidence, count, percent_up
 
 __all__ = ["certificate_report"]
 

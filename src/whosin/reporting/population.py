@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from whosin.population import PopulationPrivacy
-from whosin.report.blocks import Block, Grid, Items, Pictures, Report, Section, Text
-from whosin.report.drawing import draw
-from whosin.report.origin import Setting, reproduce
-from whosin.report.promise import NOT_PROMISED
-from whosin.report.words import clean, confidence, count, down, percent_up, up
+from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
+from whosin.reporting.drawing import draw
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.promise import NOT_PROMISED
+from whosin.reporting.words import clean, confidence, count, down, percent_up, up
 
 __all__ = ["population_report"]
 

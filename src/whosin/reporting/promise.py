@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from whosin.guarantees import Guarantee
-from whosin.report.blocks import Block, Grid, Items, Pictures, Report, Section, Text
-from whosin.report.curves import posterior_picture, roc_pictures
-from whosin.report.origin import Setting, reproduce
-from whosin.report.words import percent, percent_down, percent_up, up
+from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
+from whosin.reporting.curves import posterior_picture, roc_pictures
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.words import percent, percent_down, percent_up, up
 
 __all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from whosin.plots.roc import COLOURS
-from whosin.report.blocks import Picture
-from whosin.report.words import clean
+from whosin.reporting.blocks import Picture
+from whosin.reporting.words import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

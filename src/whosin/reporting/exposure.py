@@ -11,9 +11,9 @@ from whosin.auditing import Audit, GroupRow
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.synthetic import SyntheticAudit
 from whosin.plots.audit import GroupsDisplay, IndividualDisplay
-from whosin.report.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
-from whosin.report.drawing import as_percent, draw, label_axis
-from whosin.report.words import (
+from whosin.reporting.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
+from whosin.reporting.drawing import as_percent, draw, label_axis
+from whosin.reporting.words import (
     about,
     clean,
     confidence,

@@ -12,12 +12,12 @@ from whosin.auditing.limits import upper_class
 from whosin.auditing.synthetic import SyntheticAudit
 from whosin.guarantees import Guarantee
 from whosin.plots.queries import QueriesDisplay
-from whosin.report.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
-from whosin.report.curves import roc_pictures
-from whosin.report.drawing import draw
-from whosin.report.exposure import NAME_LENGTH, at_risk, groups, height_of, released_rows, spread_of_risk
-from whosin.report.origin import Setting, reproduce
-from whosin.report.words import (
+from whosin.reporting.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
+from whosin.reporting.curves import roc_pictures
+from whosin.reporting.drawing import draw
+from whosin.reporting.exposure import NAME_LENGTH, at_risk, groups, height_of, released_rows, spread_of_risk
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.words import (
     NOT_MEASURED,
     about,
     clean,
