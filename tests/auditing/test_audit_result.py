@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whosin.auditing import Estimate, Experiment, audit, run_audit
-from whosin.auditing.estimate import at_least, at_most
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputError
 
 RNG = np.random.default_rng(0)

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.counts import ScoreCounts
-from whosin.auditing.estimate import Estimate, at_least, at_most
+from whosin.auditing.estimate import Estimate
 from whosin.auditing.limits import rectangle
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputTypeError, check_choice, check_whole
 from whosin.guarantees import Guarantee
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-__all__ = ["Estimate", "TprAtFpr", "at_least", "at_most"]
+from whosin.compute.rounding import at_least, at_most
+
+__all__ = ["Estimate", "TprAtFpr"]
 
 
 @dataclass(frozen=True)
@@ -57,23 +58,6 @@ class TprAtFpr(Estimate):
         """Return the numbers for JSON."""
         assert self.fpr is not None
         return {**super().to_dict(), "target": self.target, "fpr": self.fpr.to_dict()}
-
-
-def at_least(value: float, digits: int = 4) -> str:
-    """Write a lower limit in so many significant digits, rounded down (but for the last bits of a float)."""
-    return _rounded(value, digits, ROUND_FLOOR, -1)
-
-
-def at_most(value: float, digits: int = 4) -> str:
-    """Write an upper limit in so many significant digits, rounded up (but for the last bits of a float)."""
-    return _rounded(value, digits, ROUND_CEILING, 1)
-
-
-def _rounded(value: float, digits: int, rounding: str, outwards: int) -> str:
-    if not math.isfinite(value):
-        return f"{value:g}"
-    exact = Decimal(value) - outwards * abs(Decimal(value)) * Decimal("1e-12")
-    return f"{float(Context(prec=digits, rounding=rounding).plus(exact)):.{digits}g}"
 
 
 def _json(value: float) -> float | None:

@@ -12,13 +12,14 @@ import numpy as np
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.band import Band, band_of
 from whosin.auditing.compare import Comparison, compare
-from whosin.auditing.estimate import Estimate, TprAtFpr, at_least, at_most
+from whosin.auditing.estimate import Estimate, TprAtFpr
 from whosin.auditing.groups import GroupTable, Labels, group_table
 from whosin.auditing.individual import Individual, individual_risks
 from whosin.auditing.limits import ADVANTAGE, best_value, upper_class
 from whosin.auditing.metrics import measure, measure_tpr_at
 from whosin.auditing.power import detectable_advantage
 from whosin.compute.kde import total_variation
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.risks import Risk

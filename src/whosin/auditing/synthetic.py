@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.compare import Comparison
-from whosin.auditing.estimate import Estimate, at_least
+from whosin.auditing.estimate import Estimate
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupTable
 from whosin.auditing.material import Material, gather_material
@@ -20,6 +20,7 @@ from whosin.auditing.release_size import ReleaseSize, release_size
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
 from whosin.compute.proportions import difference_lower, difference_upper
+from whosin.compute.rounding import at_least
 from whosin.errors import AssumptionWarning, InputError, check_number
 from whosin.guarantees import Guarantee
 from whosin.risks import Risk

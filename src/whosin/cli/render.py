@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import ImplicationError
 
 if TYPE_CHECKING:
@@ -175,8 +174,4 @@ def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
 
 def number(value: float, upper: bool = True) -> str:
     """Six significant digits, rounded up (or down, for lower limits) so that a printed limit is a limit."""
-    if value == 0.0 or math.isinf(value):
-        return f"{value:g}"
-    context = Context(prec=6, rounding=ROUND_CEILING if upper else ROUND_FLOOR)
-    slack = Decimal(1) - Decimal("1e-12") if upper else Decimal(1) + Decimal("1e-12")
-    return f"{float(context.create_decimal(Decimal(value) * slack)):.6g}"
+    return at_most(value, 6) if upper else at_least(value, 6)

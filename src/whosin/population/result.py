@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.compute.rounding import at_most
 from whosin.guarantees import PMP, ApproxDP, PureDP
 
 if TYPE_CHECKING:
@@ -78,22 +79,22 @@ class PopulationPrivacy:
         sentences = [
             f"Labelled {self.dp.epsilon:.4g}-DP, this {self.mechanism} mechanism lets somebody who "
             f"knows everybody else guess "
-            f"a person's membership right at most {100 * worst:.2f}% of the time",
+            f"a person's membership right at most {at_most(100 * worst)}% of the time",
             f"; somebody who knows only these {self.records} records, of which {self.train_size} "
             f"were drawn at random, at most "
-            f"{100 * self.pmp.accuracy():.2f}%.",
-            f" The practical parameter is ε̃ = {self.pmp.epsilon:.4g} (δ = {self.pmp.delta:g}), "
+            f"{at_most(100 * self.pmp.accuracy())}%.",
+            f" The practical parameter is ε̃ = {at_most(self.pmp.epsilon)} (δ = {self.pmp.delta:g}), "
             f"{100 * self.ratio:.3g}% of the label.",
             f" The most exposed record is row {self.most_exposed}; half of the records have ε̃ of at most "
-            f"{float(np.median(self.per_record)):.4g}.",
+            f"{at_most(float(np.median(self.per_record)))}.",
         ]
         return "".join(sentences)
 
     def __str__(self) -> str:
         return (
-            f"ε̃ ≤ {self.pmp.epsilon:.6g} on these records (δ = {self.pmp.delta:g}) for ε = "
+            f"ε̃ ≤ {at_most(self.pmp.epsilon, 6)} on these records (δ = {self.pmp.delta:g}) for ε = "
             f"{self.dp.epsilon:.6g} as labelled, "
-            f"{self.dp_tight.epsilon:.6g} in the worst case, {self.dp_on_records.epsilon:.6g} among "
+            f"{at_most(self.dp_tight.epsilon, 6)} in the worst case, {at_most(self.dp_on_records.epsilon, 6)} among "
             f"these records; {self.method}"
         )
 
