@@ -155,3 +155,13 @@ def test_a_negative_seed(records, tmp_path):
     done = run(records, "--statistic", "median", "--eta", 0.1, "--seed", -1, "--out", tmp_path / "out.json")
     assert done.exit_code == 2
     assert "--seed" in done.stderr
+
+
+@pytest.mark.parametrize(("split", "ratio"), [((), 1000.0), (("--split", "total"), 1000.0**0.5)])
+def test_columns_in_different_units_get_noise_in_their_own(tmp_path, split, ratio):
+    path = tmp_path / "units.csv"
+    rows = "\n".join(f"{a!r},{1000 * a!r}" for a in MATRIX[:, 0].tolist())
+    path.write_text(f"age,income\n{rows}\n", encoding="utf-8")
+    done = run(path, "--statistic", "mean", "--eta", 0.1, "--out", tmp_path / "out.json", *split, "--json")
+    small, large = json.loads(done.stdout)["certificate"]["noise_scale"]
+    assert large / small == pytest.approx(ratio, rel=1e-6)

@@ -31,6 +31,9 @@ def protect(
     eta: Annotated[float, typer.Option(help="How much better than a blind guess an attacker may be, below 0.5.")],
     out: Annotated[Path, typer.Option(help="Where to write: .json (value and certificate), .csv or .npy (value).")],
     noise: Annotated[str, typer.Option(help="gaussian or norm_exponential.")] = "gaussian",
+    split: Annotated[
+        str, typer.Option(help="Gaussian noise among columns: relative (each in its units) or total (least variance).")
+    ] = "relative",
     columns: Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")] = None,
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
     subsets: Annotated[int, typer.Option(help="Random subsets that certify the median and cov.")] = 256,
@@ -56,6 +59,7 @@ def protect(
                 matrix,
                 eta=eta,
                 noise=noise,
+                split=split,
                 train_fraction=train_fraction,
                 subsets=subsets,
                 confidence_level=confidence_level,
