@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -157,6 +158,63 @@ def report_cost(work: Callable[[], dict], packages: Sequence[str], import_second
         "versions": {name: version(name) for name in packages},
     }
     print(json.dumps(line, allow_nan=False))
+
+
+def measured(task: str, work: Callable[[], dict]) -> dict:
+    """Run the work once in this process; return its answer with seconds and memory."""
+    before = peak_mebibytes()
+    cost = _side.timed(work)
+    return {
+        "task": task,
+        "cpu_seconds": cost.cpu_seconds,
+        "wall_seconds": cost.wall_seconds,
+        "peak_mebibytes": peak_mebibytes(),
+        "before_mebibytes": before,
+        "values": cost.value,
+    }
+
+
+def run_tasks(
+    script: str,
+    description: str,
+    tasks: Sequence[str],
+    measure: Callable[[str], dict],
+    show: Callable[[dict, dict], dict],
+    packages: Sequence[str],
+) -> int:
+    """Measure every task several times, each in a fresh process of the same script; show, and write if all were run.
+
+    ``measure`` runs one task in this process; ``show`` prints the runs and their median CPU seconds and returns
+    what else is to be kept.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
+    parser.add_argument("--tasks", nargs="+", choices=tuple(tasks), default=tuple(tasks), help="print, write nothing")
+    parser.add_argument("--run", choices=tuple(tasks), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        print(json.dumps(measure(options.run)))
+        return 0
+    if options.repeats < 1:
+        parser.error("--repeats must be at least 1")
+    runs: dict[str, list[dict]] = {task: [] for task in options.tasks}
+    for _ in range(options.repeats):
+        for task in options.tasks:
+            runs[task].append(run_side(whosin_python(), f"{script}.py", "--run", task))
+    medians = {task: median([one["cpu_seconds"] for one in records]) for task, records in runs.items()}
+    further = show(runs, medians)
+    if tuple(options.tasks) == tuple(tasks):
+        content = {
+            "benchmark": script,
+            "repeats": options.repeats,
+            "machine": machine(),
+            "versions": {name: version(name) for name in packages},
+            "runs": runs,
+            "median_cpu_seconds": medians,
+            **further,
+        }
+        write_results(script, content)
+    return 0
 
 
 def median(values: list[float]) -> float:

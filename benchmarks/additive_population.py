@@ -16,13 +16,8 @@ groups_5d_all   the same with 10 records at once
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 
 import _common
 
@@ -116,68 +111,28 @@ TASKS: dict[str, Callable[[], dict]] = {
 }
 
 
-def peak_mebibytes() -> float | None:
-    """Largest resident memory of this process so far; unknown on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / (2**20 if sys.platform == "darwin" else 2**10)
-
-
 def measure(task: str) -> dict:
-    """CPU and wall seconds of one task, after the imports, and the memory that it adds."""
+    """One task, after the imports."""
     import scipy.special
 
     import whosin.compute.groups
     import whosin.compute.spectral  # noqa: F401
 
     scipy.special.erfcx(1.0)
-    before = peak_mebibytes()
-    wall, cpu = time.perf_counter(), time.process_time()
-    values = TASKS[task]()
-    seconds = {"cpu_seconds": time.process_time() - cpu, "wall_seconds": time.perf_counter() - wall}
-    return {"task": task, **seconds, "peak_mebibytes": peak_mebibytes(), "before_mebibytes": before, "values": values}
+    return _common.measured(task, TASKS[task])
 
 
-def main() -> int:
-    """Measure every task, or one of them in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
-    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="print, write nothing")
-    parser.add_argument("--run", choices=tuple(TASKS), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.run:
-        print(json.dumps(measure(options.run)))
-        return 0
-    if options.repeats < 1:
-        parser.error("--repeats must be at least 1")
-
-    runs: dict[str, list[dict]] = {task: [] for task in options.tasks}
-    for _ in range(options.repeats):
-        for task in options.tasks:
-            runs[task].append(_common.run_side(_common.whosin_python(), Path(__file__).name, "--run", task))
-
-    table, medians = [], {}
+def show(runs: dict, medians: dict) -> dict:
+    """Print the table; nothing else is kept."""
+    table = []
     for task, records in runs.items():
-        medians[task] = _common.median([one["cpu_seconds"] for one in records])
         memory = records[0]["peak_mebibytes"]
-        shown = ", ".join(f"{key} {value}" for key, value in records[0]["values"].items())
-        table.append((task, f"{medians[task]:.2f}", f"{memory:.0f}" if memory else "", shown))
+        values = ", ".join(f"{key} {value}" for key, value in records[0]["values"].items())
+        table.append((task, f"{medians[task]:.2f}", f"{memory:.0f}" if memory else "", values))
     _common.print_table(("task", "median CPU s", "peak MiB", "values"), table)
-    if tuple(options.tasks) == tuple(TASKS):
-        content = {
-            "benchmark": "additive_population",
-            "repeats": options.repeats,
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in ("whosin", "numpy", "scipy")},
-            "runs": runs,
-            "median_cpu_seconds": medians,
-        }
-        _common.write_results("additive_population", content)
-    return 0
+    return {}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    packages = ("whosin", "numpy", "scipy")
+    sys.exit(_common.run_tasks("additive_population", __doc__.splitlines()[0], tuple(TASKS), measure, show, packages))

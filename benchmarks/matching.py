@@ -19,13 +19,8 @@ kde_2d           density of 100,000 pairs
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 
 import _common
 
@@ -134,76 +129,30 @@ TASKS: dict[str, Callable[[], Callable[[], dict]]] = {
 }
 
 
-def peak_mebibytes() -> float | None:
-    """Largest memory of this process so far."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size / 2**20 if sys.platform == "darwin" else size / 2**10
-
-
 def measure(task: str) -> dict:
-    """Run one task in this process, after its preparation."""
-    run = TASKS[task]()
-    before = peak_mebibytes()
-    wall, cpu = time.perf_counter(), time.process_time()
-    values = run()
-    seconds = {"cpu_seconds": time.process_time() - cpu, "wall_seconds": time.perf_counter() - wall}
-    return {"task": task, **seconds, "peak_mebibytes": peak_mebibytes(), "before_mebibytes": before, "values": values}
+    """One task, after its preparation."""
+    return _common.measured(task, TASKS[task]())
 
 
-def main() -> int:
-    """Measure every task, or one of them in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
-    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="print, write nothing")
-    parser.add_argument("--run", choices=tuple(TASKS), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.run:
-        print(json.dumps(measure(options.run)))
-        return 0
-    if options.repeats < 1:
-        parser.error("--repeats must be at least 1")
-
-    runs: dict[str, list[dict]] = {task: [] for task in options.tasks}
-    for _ in range(options.repeats):
-        for task in options.tasks:
-            runs[task].append(_common.run_side(_common.whosin_python(), Path(__file__).name, "--run", task))
-
-    table, medians = [], {}
+def show(runs: dict, medians: dict) -> dict:
+    """Print the table; return the ratios of what was measured side by side."""
+    table = []
     for task, records in runs.items():
-        medians[task] = _common.median([one["cpu_seconds"] for one in records])
-        pairs = records[0]["values"].get("pairs")
+        pairs, cpu = records[0]["values"].get("pairs"), medians[task]
         memory, before = records[0]["peak_mebibytes"], records[0]["before_mebibytes"]
-        table.append(
-            (
-                task,
-                f"{medians[task]:.3f}",
-                f"{medians[task] / pairs * 1e9:.2f}" if pairs else "",
-                f"{memory - before:.0f}" if memory else "",
-            )
-        )
+        extra = f"{memory - before:.0f}" if memory else ""
+        table.append((task, f"{cpu:.3f}", f"{cpu / pairs * 1e9:.2f}" if pairs else "", extra))
     _common.print_table(("task", "median CPU s", "ns a pair", "extra MiB"), table)
-    if tuple(options.tasks) == tuple(TASKS):
-        content = {
-            "benchmark": "matching",
-            "repeats": options.repeats,
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in ("whosin", "numpy", "scipy", "scikit-learn", "numba")},
-            "runs": runs,
-            "median_cpu_seconds": medians,
-            "ratios": {
-                "plain / compiled, 15 columns": medians["match_15_plain"] / medians["match_15_fast"],
-                "scikit-learn / whosin, 15 coordinates": medians["sklearn_15"] / medians["nearest_15"],
-                "scikit-learn / whosin, 3072 coordinates": medians["sklearn_3072"] / medians["nearest_3072"],
-                "scipy / whosin, kernel density": medians["scipy_kde_1d"] / medians["kde_1d"],
-            },
-        }
-        _common.write_results("matching", content)
-    return 0
+    sides = {
+        "plain / compiled, 15 columns": ("match_15_plain", "match_15_fast"),
+        "scikit-learn / whosin, 15 coordinates": ("sklearn_15", "nearest_15"),
+        "scikit-learn / whosin, 3072 coordinates": ("sklearn_3072", "nearest_3072"),
+        "scipy / whosin, kernel density": ("scipy_kde_1d", "kde_1d"),
+    }
+    known = {name: pair for name, pair in sides.items() if set(pair) <= set(medians)}
+    return {"ratios": {name: medians[slow] / medians[fast] for name, (slow, fast) in known.items()}}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    packages = ("whosin", "numpy", "scipy", "scikit-learn", "numba")
+    sys.exit(_common.run_tasks("matching", __doc__.splitlines()[0], tuple(TASKS), measure, show, packages))

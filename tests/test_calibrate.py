@@ -339,3 +339,22 @@ def test_noise_is_safe_for_random_runs(rate, steps, advantage):
     if found.noise_multiplier > 0.0:
         weaker = wi.DPSGD(found.noise_multiplier * (1 - 3e-4), rate, steps)
         assert weaker.advantage() > advantage * (1 - 1e-5)
+
+
+@pytest.mark.parametrize(("sensitivity", "golden"), [(1.0, 3.730631634815944), (2.0, 7.46126326963189)])
+def test_gaussian_noise_is_the_analytic_one(sensitivity, golden):
+    """The golden values of the analytic mechanism at (1, 1e-5); the guarantee of the noise is met from above."""
+    noise = wi.calibrate.gaussian_noise(1.0, 1e-5, sensitivity)
+    assert noise == pytest.approx(golden, rel=1e-12)
+    kept = wi.mechanisms.Gaussian(len, noise).guarantee(sensitivity).implies(wi.ApproxDP, delta=1e-5)
+    assert kept.epsilon <= 1.0 + 1e-9
+    less = wi.mechanisms.Gaussian(len, noise * (1 - 1e-6)).guarantee(sensitivity).implies(wi.ApproxDP, delta=1e-5)
+    assert less.epsilon > 1.0
+
+
+@pytest.mark.parametrize(
+    "bad", [(-1.0, 0.1, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 1.0), (1.0, 0.1, -1.0), (1.0, 0.1, float("nan"))]
+)
+def test_gaussian_noise_refuses(bad):
+    with pytest.raises(wi.errors.InputError):
+        wi.calibrate.gaussian_noise(*bad)

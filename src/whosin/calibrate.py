@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whosin import risks
+from whosin.compute.gaussian_noise import noise_for
 from whosin.compute.roots import largest_holding, smallest_below
 from whosin.errors import (
     CalibrationError,
@@ -28,7 +29,7 @@ from whosin.guarantees.sgd import MOST_STEPS, grid_step, sampled_gaussian_roc
 if TYPE_CHECKING:
     from whosin.roc import Roc
 
-__all__ = ["dpsgd", "epsilon", "mip", "sampling_rate"]
+__all__ = ["dpsgd", "epsilon", "gaussian_noise", "mip", "sampling_rate"]
 
 _NOISE_TOLERANCE = 1e-4
 
@@ -107,6 +108,17 @@ def mip(
 
     _check_reachable(target, target.of(MIP(0.0, q), q), f"η = 0 at train fraction {q:g}")
     return MIP(largest_holding(holds, 0.0, min(q, 1.0 - q), tolerance=0.0), q)
+
+
+def gaussian_noise(epsilon: float, delta: float, sensitivity: float) -> float:
+    """Return the least standard deviation with which Gaussian noise on a query is (ε, δ)-DP, rounded up.
+
+    Balle and Wang 2018, theorem 8, the analytic Gaussian mechanism: exact, where the classical formula is loose and
+    holds for ε < 1 only. ``sensitivity`` is the largest ℓ2 change of the query between adjacent data sets.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
+    delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    return noise_for(epsilon, delta, check_number("sensitivity", sensitivity, low=0.0, open_high=True))
 
 
 def sampling_rate(epsilon: float, *, posterior: float) -> float:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.one_run_bound import epsilon_lower, p_value
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import (
     AssumptionWarning,
     ImplicationError,
@@ -142,7 +143,7 @@ class OneRunAudit:
         delta = f" with δ = {self.delta:g}" if self.delta else ""
         return (
             f"{opening} If the training is differentially private{delta}, its ε is at least "
-            f"{_down(self.epsilon_lower)} ({level} confidence). How much larger it is, one run does not tell."
+            f"{at_least(self.epsilon_lower)} ({level} confidence). How much larger it is, one run does not tell."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,7 +159,7 @@ class OneRunAudit:
     def __str__(self) -> str:
         delta = f" at δ = {self.delta:g}" if self.delta else ""
         return (
-            f"ε ≥ {_down(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
+            f"ε ≥ {at_least(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
             f"({self.right} of {self.guesses} guesses right, {self.canaries} canaries, one run)"
         )
 
@@ -338,19 +339,10 @@ def _comparison_text(violated: bool, value: float, promise: PureDP | ApproxDP, l
     counted = f"{run.right} of {run.guesses} guesses about {run.canaries} canaries are right"
     if violated:
         return (
-            f"{counted}; under {promise} that many have a chance of at most {_up(value)}. The training is not what was "
-            f"promised, or the canaries were not included by independent fair coins; ε is at least {_down(limit)}."
+            f"{counted}; under {promise} that many have a chance of at most {at_most(value)}. The training is not what "
+            f"was promised, or the canaries were not included by independent fair coins; ε is at least {at_least(limit)}."
         )
     return (
-        f"{counted}; under {promise} the chance of that is only limited by {_up(value)}. This run does not refute the "
-        "promise, and does not confirm it: a stronger attack or more canaries may tell more."
+        f"{counted}; under {promise} the chance of that is only limited by {at_most(value)}. This run does not refute "
+        "the promise, and does not confirm it: a stronger attack or more canaries may tell more."
     )
-
-
-def _up(value: float) -> str:
-    digits = max(3, 2 - math.floor(math.log10(value))) if value > 0.0 else 3
-    return f"{math.ceil(value * 10**digits * (1 - 1e-12)) / 10**digits:g}"
-
-
-def _down(value: float) -> str:
-    return f"{math.floor(value * 1000) / 1000:g}"
