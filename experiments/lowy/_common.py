@@ -25,6 +25,7 @@ from whosin.compute.gaussian_noise import epsilon_for, noise_for, shift_divergen
 __all__ = [
     "BLACK",
     "BLUE",
+    "CURVES",
     "GREEN",
     "ORANGE",
     "PINK",
@@ -48,6 +49,13 @@ __all__ = [
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
+CURVES = (
+    ("ratio_tight", "ε̃ / worst case by the range (ours)", GREEN, "-."),
+    ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
+    ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
+)
+"""The ratios of the exponential mechanism: key, label, colour and line."""
+
 READINGS = {"definition": "ε(X) = {:g}, by the definition", "sensitivity": "ε(X) = 2λΔ(X) = {:g}"}
 LABELS = {"pool": "noise set by ε(X)", "label": "noise set by the worst case ε"}
 

@@ -12,9 +12,7 @@ from matplotlib.figure import Figure
 
 from experiments.lowy._common import (
     BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
+    CURVES,
     READINGS,
     candidates,
     clip_rows,
@@ -53,12 +51,7 @@ def compute() -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the ratios under both readings of ε(X), and the two numbers of the text."""
-    curves = (
-        ("ratio_tight", "ε̃ / worst case by the range (ours)", GREEN, "-."),
-        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
-        ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
-    )
-    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, curves)
+    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, CURVES)
     printed = data["printed"]
     for ax in figure.axes:
         for key in ("ratio", "ratio_on_records"):

@@ -11,9 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.lowy._common import (
-    BLUE,
-    GREEN,
-    ORANGE,
+    CURVES,
     READINGS,
     candidates,
     clip_rows,
@@ -50,12 +48,7 @@ def compute() -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the ratios under both readings of ε(X)."""
-    curves = (
-        ("ratio_tight", "ε̃ / worst case by the range (ours)", GREEN, "-."),
-        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
-        ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
-    )
-    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, curves)
+    figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, CURVES)
     figure.axes[1].legend(loc="upper right")
     return figure
 

@@ -340,7 +340,8 @@ def _comparison_text(violated: bool, value: float, promise: PureDP | ApproxDP, l
     if violated:
         return (
             f"{counted}; under {promise} that many have a chance of at most {at_most(value)}. The training is not what "
-            f"was promised, or the canaries were not included by independent fair coins; ε is at least {at_least(limit)}."
+            f"was promised, or the canaries were not included by independent fair coins; ε is at least "
+            f"{at_least(limit)}."
         )
     return (
         f"{counted}; under {promise} the chance of that is only limited by {at_most(value)}. This run does not refute "
