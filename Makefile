@@ -4,25 +4,51 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LIGHT  := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
+THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST := $(THREADS) $(BIN)/python -m pytest
+LOCKED := $(PIP) install --quiet --no-compile --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test long check docs bench experiments clean
+.PHONY: help demo test test-long test-oldest test-newest fuzz check docs bench experiments lock vulnerabilities sbom clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(STAMP) ## a whole audit of embedded data, ending in a report (whosin-demo.html)
+demo: $(LIGHT) ## a whole audit of embedded data, ending in a report (whosin-demo.html)
 	@$(BIN)/whosin demo --report whosin-demo.html --force
 
 test: check ## check, then run the tests
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	@sh tools/system.sh
+	$(PYTEST) -n 2
 
-long: $(STAMP) ## the long statistical sweeps (many minutes)
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m long tests/long
+test-long: $(STAMP) ## the long statistical sweeps (many minutes; WHOSIN_SEEDS=20 sweeps over seeds)
+	$(PYTEST) -n 2 -m long tests/long
+
+# The oldest versions that pyproject.toml allows, and the newest that there are, each in an environment of its own.
+test-oldest: ## the tests with the oldest allowed version of each dependency (.venv-oldest)
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -c constraints.txt packaging
+	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,protect,report]' pandas pyarrow \
+		pytest pytest-xdist hypothesis mpmath
+	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 -m 'not extras'
+
+test-newest: ## the tests with the newest version of each dependency (.venv-newest)
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,protect,report]' pandas pyarrow pytest \
+		pytest-xdist hypothesis mpmath
+	$(THREADS) .venv-newest/bin/python -m pytest -n 2 -m 'not extras'
+
+fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)
+	@$(LOCKED) -r requirements/fuzz.txt
+	@set -e; for target in $$($(BIN)/python -m tests.fuzz --list); do \
+		$(BIN)/python -m tests.fuzz $$target --seconds $${SECONDS_EACH:-60}; \
+	done
 
 check: $(STAMP) ## style, types and the import rules
 	$(BIN)/ruff check .
@@ -45,19 +71,42 @@ experiments: $(STAMP) ## make the figures of the papers again
 	$(BIN)/python -m experiments.thudi
 	$(BIN)/python -m experiments.lowy
 	$(BIN)/python -m experiments.izzo
+	$(BIN)/python -m experiments.mace
+
+lock: $(STAMP) ## write requirements/*.txt again: the pins of constraints.txt with the hashes of their files
+	$(BIN)/python tools/lock.py
+
+vulnerabilities: .venv-tools/.installed ## look up the pinned versions in the vulnerability database (pip-audit; network)
+	.venv-tools/bin/pip-audit --strict --disable-pip --require-hashes -r requirements/dev.txt
+
+sbom: $(STAMP) .venv-tools/.installed ## write the bill of materials of the environment (sbom.json, CycloneDX)
+	.venv-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json $(BIN)/python
+	@echo "sbom.json: $$(grep -c '"bom-ref"' sbom.json) components"
 
 clean: ## remove caches and built files (the environment stays)
 	rm -rf build dist docs/_build docs/_generated docs/gallery docs/sg_execution_times.rst
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# The environment. Hatchling is installed first, from the same constraints, so that the build is pinned as well.
-$(STAMP): pyproject.toml constraints.txt
+# The environments: pinned versions whose files have the recorded hashes, then whosin itself. `demo` needs few packages;
+# the tests need them all. torch has builds that differ by machine, so it is pinned without a hash.
+$(LIGHT): pyproject.toml requirements/demo.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "whosin needs Python 3.11 or newer, and '$(PYTHON)' is not: $$($(PYTHON) --version 2>&1)" >&2; \
 		echo "Name another one: make PYTHON=python3.12 ..." >&2; \
 		exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --quiet -c constraints.txt hatchling editables
-	$(PIP) install --quiet --no-build-isolation -c constraints.txt -e '.[dev]'
+	$(LOCKED) -r requirements/demo.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(STAMP): $(LIGHT) requirements/dev.txt constraints.txt
+	$(LOCKED) -r requirements/dev.txt
+	$(PIP) install --quiet --no-compile -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(PIP) check
+	@touch $@
+
+.venv-tools/.installed: requirements/tools.txt
+	@test -x .venv-tools/bin/python || $(PYTHON) -m venv .venv-tools
+	.venv-tools/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps -r requirements/tools.txt
 	@touch $@
