@@ -2,8 +2,8 @@
 
     python tools/lock.py            # after constraints.txt or the dependencies in pyproject.toml changed
 
-pip itself says what each set needs (a dry run under the constraints); the hashes are those that the package index lists,
-for all platforms, so that a lock made on one machine holds on another. torch is left out: its builds differ by machine
+pip itself says what each set needs (a dry run under the constraints); the hashes are those that the index lists, for
+all platforms, so that a lock made on one machine holds on another. torch is left out: its builds differ by machine
 (CPU, CUDA), so the Makefile installs the pinned version by itself.
 """
 
@@ -89,7 +89,9 @@ def main() -> None:
             pinned.setdefault(name, f"{name}=={version}")
             key = (name, version)
             known[key] = known.get(key) or hashes(address, name, version)
-            lines.append(" \\\n".join([f"{name}=={version}", *(f"    --hash=sha256:{digest}" for digest in known[key])]))
+            lines.append(
+                " \\\n".join([f"{name}=={version}", *(f"    --hash=sha256:{digest}" for digest in known[key])])
+            )
         (FOLDER / f"{title}.txt").write_text("\n".join(lines) + "\n")
         print(f"requirements/{title}.txt: {len(lines) - 1} packages")
     head = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("#")]

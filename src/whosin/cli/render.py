@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.compute.rounding import at_least, at_most
-from whosin.errors import ImplicationError
+from whosin.guarantees.facts import facts
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,33 +29,6 @@ __all__ = [
     "spinner",
     "write_report",
 ]
-
-_FPRS = (0.0001, 0.001, 0.01, 0.1)
-
-
-def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
-    """Return what a guarantee means, for JSON."""
-    described = guarantee.to_dict()
-    assumes, _ = described.pop("assumes"), described.pop("guarantee")
-    return {
-        "guarantee": str(guarantee),
-        "kind": type(guarantee).__name__,
-        "parameters": described,
-        "prior": prior,
-        "accuracy": guarantee.accuracy(prior),
-        "advantage": guarantee.advantage(),
-        "posterior": list(_posterior(guarantee, prior)),
-        "tpr_at": {f"{fpr:g}": float(guarantee.tpr_at(fpr)) for fpr in _FPRS},
-        "assumes": assumes,
-        "explanation": guarantee.explain(prior),
-    }
-
-
-def _posterior(guarantee: Guarantee, prior: float) -> tuple[float, float]:
-    try:
-        return guarantee.posterior(prior)
-    except ImplicationError:
-        return guarantee.posterior(prior, world="fixed_size")  # type: ignore[call-arg]
 
 
 def emit_json(payload: dict[str, Any]) -> None:
