@@ -1,0 +1,319 @@
+"""``whosin ledger``: record releases, list them, and say what all of them promise together."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from whosin.cli import render
+from whosin.cli.errors import clean_errors
+from whosin.errors import InputError
+
+if TYPE_CHECKING:
+    from whosin.guarantees import Guarantee
+    from whosin.ledger import Budget, Entry, Ledger, Total
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Record what was released, and say what all releases from the same people promise together.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+BEYOND_BUDGET = 3
+
+Maybe = float | None
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        help="File, or postgresql:// URL. By default the variable WHOSIN_LEDGER (the place for a URL with a password), "
+        "or a file in your data folder.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Data = Annotated[Path | None, typer.Option(help="File that the release was made from; its fingerprint is kept.")]
+Fingerprint = Annotated[str | None, typer.Option(help="Instead of --data: its fingerprint, 64 hexadecimal digits.")]
+Dataset = Annotated[str | None, typer.Option(help="Name of the people behind the data; one name counts together.")]
+By = Annotated[str | None, typer.Option(help="Who records this.")]
+BudgetEpsilon = Annotated[Maybe, typer.Option(help=f"Largest ε of the total; exit code {BEYOND_BUDGET} beyond.")]
+BudgetDelta = Annotated[Maybe, typer.Option(help="With --budget-epsilon: the δ at which it counts.")]
+BudgetAdvantage = Annotated[
+    Maybe, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
+]
+
+
+@app.command()
+@clean_errors
+def add(
+    name: Annotated[str, typer.Option(help="What was released.")],
+    data: Data = None,
+    fingerprint: Fingerprint = None,
+    dataset: Dataset = None,
+    epsilon: Annotated[Maybe, typer.Option(help="ε of differential privacy.")] = None,
+    practical_epsilon: Annotated[Maybe, typer.Option(help="ε of practical membership privacy (PMP).")] = None,
+    delta: Annotated[Maybe, typer.Option(help="With either ε: its δ; 0 by default.")] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="What the accountant compared: add_remove (the default) or replace.")
+    ] = None,
+    mu: Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")] = None,
+    noise_multiplier: Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
+    sample_rate: Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
+    steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
+    eta: Annotated[Maybe, typer.Option(help="η of membership inference privacy.")] = None,
+    certificate: Annotated[Path | None, typer.Option(help="JSON file that whosin protect wrote.")] = None,
+    audit_json: Annotated[Path | None, typer.Option(help="What whosin audit --json printed.")] = None,
+    kind: Annotated[str, typer.Option(help="What sort of thing it is.")] = "release",
+    by: By = None,
+    note: Annotated[str | None, typer.Option(help="Anything else.")] = None,
+    budget_epsilon: BudgetEpsilon = None,
+    budget_delta: BudgetDelta = None,
+    budget_advantage: BudgetAdvantage = None,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """Record a release. With a budget it is refused, and not recorded, where the total would go beyond."""
+    from whosin.ledger import BudgetError
+
+    run = (noise_multiplier, sample_rate, steps)
+    guarantee = _guarantee(epsilon, practical_epsilon, delta, adjacency, mu, run, eta, certificate is not None)
+    budget = _budget(budget_epsilon, budget_delta, budget_advantage)
+    book = _open(ledger)
+    try:
+        entry = book.add(
+            name,
+            data=_data(data, fingerprint),
+            dataset=dataset,
+            guarantee=guarantee,
+            certificate=None if certificate is None else _read_json(certificate, "--certificate"),
+            audit=None if audit_json is None else _read_json(audit_json, "--audit-json"),
+            kind=kind,
+            by=by,
+            note=note,
+            budget=budget,
+        )
+    except BudgetError as error:
+        typer.echo(f"Not recorded: {error}", err=True)
+        raise typer.Exit(BEYOND_BUDGET) from None
+    _written(book, entry, json)
+
+
+@app.command("list")
+@clean_errors
+def show(
+    after: Annotated[int, typer.Option(help="Start behind the entry with this number.")] = 0,
+    limit: Annotated[int, typer.Option(help="How many to show.")] = 100,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """List the entries in the order in which they were written."""
+    book = _open(ledger)
+    entries, count = book.entries(after=after, limit=limit), len(book)
+    more = bool(entries) and entries[-1].number < count
+    if json:
+        listed = [entry.to_dict() for entry in entries]
+        render.emit_json({"ledger": book.place, "count": count, "entries": listed, "more": more})
+        return
+    for entry in entries:
+        typer.echo(f"{entry}{_source(entry)}")
+    if more:
+        typer.echo(f"{count} entries in all; go on with --after {entries[-1].number}.")
+    elif not entries:
+        typer.echo("No entries." if count == 0 else f"No entries after {after}; there are {count}.")
+
+
+@app.command()
+@clean_errors
+def check(
+    data: Data = None,
+    fingerprint: Fingerprint = None,
+    dataset: Dataset = None,
+    delta: Annotated[Maybe, typer.Option(help="The δ at which ε of the total is wanted.")] = None,
+    budget_epsilon: BudgetEpsilon = None,
+    budget_delta: BudgetDelta = None,
+    budget_advantage: BudgetAdvantage = None,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """Say what all releases from the same people promise together; of everybody where nobody is named."""
+    budget = _budget(budget_epsilon, budget_delta, budget_advantage)
+    if budget_delta is not None and delta is not None:
+        raise TypeError("--delta goes without --budget-delta")
+    wanted = budget_delta if delta is None else delta
+    book, source = _open(ledger), _data(data, fingerprint)
+    if source is None and dataset is None:
+        totals = book.totals(delta=wanted)
+    else:
+        totals = (book.check(source, dataset=dataset, delta=wanted),)
+    problems = [() if budget is None else budget.problems(total) for total in totals]
+    if json:
+        found = [
+            {**total.to_dict(), "beyond_budget": list(beyond)} for total, beyond in zip(totals, problems, strict=True)
+        ]
+        render.emit_json({"ledger": book.place, "totals": found})
+    else:
+        _print(totals)
+    for beyond in problems:
+        for problem in beyond:
+            typer.echo(f"Beyond the budget: {problem}.", err=True)
+    if any(problems):
+        raise typer.Exit(BEYOND_BUDGET)
+
+
+@app.command()
+@clean_errors
+def verify(
+    head: Annotated[str | None, typer.Option(help="A head that was noted earlier; it must still be there.")] = None,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """Check that no entry was changed or taken away; exit code 1 where one was."""
+    book = _open(ledger)
+    found = book.verify(head)
+    if json:
+        render.emit_json({"ledger": book.place, **found.to_dict()})
+    else:
+        typer.echo(str(found))
+    if not found.intact:
+        raise typer.Exit(1)
+
+
+@app.command()
+@clean_errors
+def retract(
+    number: Annotated[int, typer.Argument(help="Number of the release.")],
+    note: Annotated[str, typer.Option(help="Why.")],
+    void_guarantee: Annotated[
+        bool, typer.Option("--void-guarantee", help="Its guarantee turned out wrong: count it as one without.")
+    ] = False,
+    by: By = None,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """Add a note to a release that was withdrawn. It still counts: what went out cannot be taken back."""
+    book = _open(ledger)
+    _written(book, book.retract(number, note, voids_guarantee=void_guarantee, by=by), json)
+
+
+@app.command()
+@clean_errors
+def same_people(
+    dataset: Annotated[str, typer.Option(help="Name of the people behind the data.")],
+    data: Data = None,
+    fingerprint: Fingerprint = None,
+    by: By = None,
+    note: Annotated[str | None, typer.Option(help="Anything else.")] = None,
+    ledger: Address = None,
+    json: Json = False,
+) -> None:
+    """Declare whose data a file is, so that its releases count together with those of other versions."""
+    source = _data(data, fingerprint)
+    if source is None:
+        raise TypeError("give --data or --fingerprint")
+    book = _open(ledger)
+    _written(book, book.same_people(source, dataset, by=by, note=note), json)
+
+
+def _open(address: str | None) -> Ledger:
+    from whosin.ledger import Ledger
+
+    return Ledger(address)
+
+
+def _data(path: Path | None, fingerprint: str | None) -> Any:
+    from whosin.tables import read_table
+
+    if path is not None and fingerprint is not None:
+        raise TypeError("give --data or --fingerprint, not both")
+    return fingerprint if path is None else read_table(path)
+
+
+def _guarantee(
+    epsilon: Maybe,
+    practical: Maybe,
+    delta: Maybe,
+    adjacency: str | None,
+    mu: Maybe,
+    run: tuple[Maybe, Maybe, int | None],
+    eta: Maybe,
+    certified: bool,
+) -> Guarantee | None:
+    import whosin as wi
+
+    is_run = any(value is not None for value in run)
+    given = [epsilon is not None, practical is not None, mu is not None, is_run, eta is not None, certified]
+    if sum(given) > 1:
+        raise TypeError(
+            "give one guarantee at most: --epsilon, --practical-epsilon, --mu, --eta, --certificate, or "
+            "--noise-multiplier --sample-rate --steps"
+        )
+    if delta is not None and epsilon is None and practical is None:
+        raise TypeError("--delta goes with --epsilon or --practical-epsilon")
+    if adjacency is not None and epsilon is None and mu is None:
+        raise TypeError("--adjacency goes with --epsilon or --mu")
+    compared: Any = adjacency or "add_remove"
+    if epsilon is not None:
+        return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
+    if practical is not None:
+        return wi.PMP(practical, delta or 0.0)
+    if mu is not None:
+        return wi.GaussianDP(mu, compared)
+    if eta is not None:
+        return wi.MIP(eta)
+    if not is_run:
+        return None
+    noise, rate, steps = run
+    if noise is None or rate is None or steps is None:
+        raise TypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
+    return wi.DPSGD(noise, rate, steps)
+
+
+def _budget(epsilon: Maybe, delta: Maybe, advantage: Maybe) -> Budget | None:
+    from whosin.ledger import Budget
+
+    if epsilon is None and delta is not None:
+        raise TypeError("--budget-delta goes with --budget-epsilon")
+    return None if epsilon is None and advantage is None else Budget(epsilon, delta, advantage)
+
+
+def _read_json(path: Path, option: str) -> dict[str, Any]:
+    try:
+        known = json_text.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{option} takes a file that can be read, got {path}: {error.strerror}") from None
+    except ValueError:
+        raise InputError(f"{option} takes a JSON file, got {path}, which is not one") from None
+    if not isinstance(known, dict):
+        raise InputError(f"{option} takes a JSON object, got {type(known).__name__} in {path}")
+    return known
+
+
+def _written(book: Ledger, entry: Entry, json: bool) -> None:
+    if json:
+        render.emit_json({"ledger": book.place, "entry": entry.to_dict()})
+    else:
+        typer.echo(f"Recorded in {book.place}: {entry}")
+
+
+def _source(entry: Entry) -> str:
+    parts = [entry.dataset] if entry.dataset else []
+    parts += [f"{entry.fingerprint[:12]}…"] if entry.fingerprint else []
+    return f" (from {', '.join(parts)})" if parts and entry.action == "release" else ""
+
+
+def _print(totals: tuple[Total, ...]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    if not totals:
+        console.print("No releases are recorded.")
+    for total in totals:
+        named = [*total.datasets, *(f"{fingerprint[:12]}…" for fingerprint in total.fingerprints)]
+        console.print(f"{', '.join(named) or 'Nothing recorded'}:")
+        console.print(total.explain())
+        render.assumptions(console, total.assumes)
+        console.print()

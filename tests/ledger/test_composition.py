@@ -1,0 +1,287 @@
+"""Totals against the exact product of worst pairs, against exact worlds, and against what is known of the parts."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import whosin as wi
+from whosin.errors import ImplicationError, InputError, InputTypeError
+from whosin.guarantees.dp import shifted_normal_divergence
+from whosin.ledger import compose
+from whosin.ledger.composition import sum_up, why_not
+
+
+def responses(epsilon, delta):
+    """The worst pair of (ε, δ): probabilities of four outputs with the record in and out."""
+    share = (1.0 - delta) / (1.0 + math.exp(-epsilon))
+    return [(delta, 0.0), (share, share * math.exp(-epsilon)), (share * math.exp(-epsilon), share), (0.0, delta)]
+
+
+def exact_divergence(pairs, mu, gamma):
+    """E_γ of the product of worst pairs and of N(μ, 1) against N(0, 1), by enumeration."""
+    total = 0.0
+    for outputs in itertools.product(*(responses(*pair) for pair in pairs)):
+        p, q = math.prod(x for x, _ in outputs), math.prod(y for _, y in outputs)
+        if p > 0.0:
+            ratio = gamma * q / p
+            total += p * (max(0.0, 1.0 - ratio) if mu == 0.0 else shifted_normal_divergence(mu, ratio))
+    return total
+
+
+PAIRS = st.lists(st.tuples(st.floats(0.01, 3.0), st.sampled_from([0.0, 1e-6, 1e-3, 0.05])), min_size=2, max_size=4)
+
+
+@settings(max_examples=12)
+@given(PAIRS, st.sampled_from([0.0, 0.3, 1.5]), st.sampled_from([1e-5, 1e-3, 0.1, 0.3]))
+def test_product_is_above_the_truth_and_close(pairs, mu, delta):
+    """ε of the total is never below the exact one, and at most a little above; the same for the advantage."""
+    given_ = [wi.ApproxDP(*pair) if pair[1] else wi.PureDP(pair[0]) for pair in pairs]
+    total = compose([*given_, *([wi.GaussianDP(mu)] if mu else [])], delta=delta)
+    exact = exact_divergence(pairs, mu, 1.0)
+    assert exact - 1e-12 <= total.advantage <= exact + 2e-3
+    if math.isfinite(total.epsilon):
+        assert exact_divergence(pairs, mu, math.exp(total.epsilon)) <= delta * (1 + 1e-9) + 1e-13
+        if total.epsilon > 0.02:
+            assert exact_divergence(pairs, mu, math.exp(total.epsilon - 0.02)) > delta * (1 - 1e-9)
+    else:
+        assert exact_divergence(pairs, 0.0, 1e300) >= delta * (1 - 1e-6)
+
+
+@given(st.lists(st.floats(0.0, 1e3), max_size=30))
+def test_sums_are_rounded_up(values):
+    total = sum_up(values)
+    exact = sum(map(Fraction, values), Fraction(0))
+    assert Fraction(total) >= exact
+    assert exact == 0 or float((Fraction(total) - exact) / exact) <= 2.3e-16
+
+
+def test_pure_releases_add_up():
+    total = compose([wi.PureDP(0.1)] * 3)
+    assert total.guarantee == wi.PureDP(total.epsilon)
+    assert Fraction(total.epsilon) >= 3 * Fraction(0.1)
+    assert total.epsilon == pytest.approx(0.3, rel=1e-15)
+    assert (total.way, total.delta, total.adjacency) == ("sum", 0.0, "add_remove")
+    assert total.advantage < wi.PureDP(0.3).advantage()
+
+
+def test_many_small_releases_are_better_than_their_sum():
+    """100 releases of ε = 0.1: at δ = 1e-5 the sum says 10; by Kairouz et al. 4.3068."""
+    total = compose([wi.PureDP(0.1)] * 100, delta=1e-5)
+    assert (total.way, total.sum) == ("product of the worst pairs", wi.PureDP(total.sum.epsilon))
+    exact = _homogeneous_epsilon(0.1, 100, 1e-5)
+    assert exact <= total.epsilon <= exact + 1e-3
+    assert total.epsilon == pytest.approx(4.3068, abs=5e-4)
+
+
+def _homogeneous_epsilon(epsilon, times, delta):
+    """Smallest ε with E_{e^ε} ≤ δ for so many binary responses, from the binomial law."""
+    from scipy.optimize import brentq
+    from scipy.stats import binom
+
+    hits = np.arange(times + 1)
+    p = binom.pmf(hits, times, 1.0 / (1.0 + math.exp(-epsilon)))
+    losses = (2 * hits - times) * epsilon
+
+    def excess(t):
+        return float(p @ -np.expm1(np.minimum(t - losses, 0.0))) - delta
+
+    return brentq(excess, 0.0, times * epsilon)
+
+
+def test_gaussian_releases_add_up_in_squares():
+    total = compose([wi.GaussianDP(3.0), wi.GaussianDP(4.0)], delta=1e-5)
+    assert total.gaussian.mu == pytest.approx(5.0, rel=1e-15)
+    assert total.gaussian.mu >= 5.0
+    assert total.way == "gaussian"
+    assert total.epsilon == pytest.approx(wi.GaussianDP(5.0).implies(wi.ApproxDP, delta=1e-5).epsilon, rel=1e-12)
+    assert total.advantage == pytest.approx(wi.GaussianDP(5.0).advantage(), rel=1e-12)
+
+
+def test_full_batches_are_gaussian():
+    total = compose([wi.DPSGD(2.0, 1.0, 16), wi.GaussianDP(1.5)])
+    assert total.gaussian.mu == pytest.approx(2.5, rel=1e-14)
+    assert total.gaussian.mu >= 2.5
+
+
+def test_two_halves_of_a_run_are_the_run():
+    """1000 and 1000 steps of DP-SGD together are 2000 steps: the total is that, rounded up a little."""
+    run = wi.DPSGD(1.0, 0.01, 2000)
+    total = compose([wi.DPSGD(1.0, 0.01, 1000)] * 2, delta=1e-6)
+    once = run.implies(wi.ApproxDP, delta=1e-6).epsilon
+    assert once * (1 - 1e-4) <= total.epsilon <= once * 1.002
+    assert run.advantage() * (1 - 1e-4) <= total.advantage <= run.advantage() * 1.002
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.3, 1), (0.6, 0.05, 1), (1.0, 0.3, 4)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-6), (0.2, 0.05)])
+def test_a_run_and_a_response_both_ways_round(noise, rate, steps, epsilon, delta):
+    """DP-SGD is not symmetric: the exact divergence of the product is at most δ in and out exchanged too."""
+    run = wi.DPSGD(noise, rate, steps)
+    total = compose([run, wi.PureDP(epsilon)], delta=delta)
+
+    def worst(gamma):
+        ways = (run.roc(), run.roc().reversed())
+        pair = responses(epsilon, 0.0)[1:3]
+        return max(sum(p * curve.divergence(gamma * q / p) for p, q in pair) for curve in ways)
+
+    assert worst(math.exp(total.epsilon)) <= delta * (1 + 1e-9)
+    assert worst(math.exp(total.epsilon - 0.01)) > delta
+    assert worst(1.0) - 1e-12 <= total.advantage <= worst(1.0) + 1e-3
+
+
+def test_one_release_is_itself():
+    run = wi.DPSGD(1.0, 0.01, 100)
+    total = compose([run], delta=1e-6)
+    assert total.guarantee == run.implies(wi.ApproxDP, delta=1e-6)
+    assert total.advantage == run.advantage()
+    assert compose([wi.ApproxDP(1.0, 1e-6)]).guarantee == wi.ApproxDP(1.0, 1e-6)
+    assert compose([wi.PureDP(1.0)]).guarantee == wi.PureDP(1.0)
+
+
+@settings(max_examples=8)
+@given(st.floats(0.05, 2.0), st.floats(0.05, 2.0), st.sampled_from(["add_remove", "replace"]))
+def test_worlds_stay_below_the_total(first, second, adjacency):
+    """Two randomised answers on real small worlds: nobody who sees both beats the total."""
+    if adjacency == "add_remove":
+        world = wi.worlds.independent("abc", [0.5, 0.5, 0.5])
+        facts = (lambda d: "a" in d, lambda d: len(d) % 2 == 0)
+    else:
+        world = wi.worlds.uniform_subsets("abcd", 2)
+        facts = (lambda d: "a" in d, lambda d: "b" in d)
+
+    def answer(fact, epsilon):
+        truth = 1.0 / (1.0 + math.exp(-epsilon))
+        return lambda d: {bool(fact(d)): truth, not fact(d): 1.0 - truth}
+
+    parts = [answer(fact, epsilon) for fact, epsilon in zip(facts, (first, second), strict=True)]
+
+    def both(d):
+        return {(x, y): p * q for x, p in parts[0](d).items() for y, q in parts[1](d).items()}
+
+    total = compose([wi.PureDP(first, adjacency), wi.PureDP(second, adjacency)], delta=0.05)
+    game = world.play(both)
+    assert game.dp(delta=0.05).epsilon <= total.epsilon + 1e-9
+    for record in world.universe:
+        assert game.roc(record).divergence(1.0) <= total.advantage + 1e-12
+    repeated = world.play(lambda d: {(x, y): p * q for x, p in parts[0](d).items() for y, q in parts[0](d).items()})
+    limit = compose([wi.PureDP(first, adjacency)] * 2).advantage
+    assert limit - 2e-3 <= repeated.roc("a").divergence(1.0) <= limit + 1e-12
+
+
+DESIGN = {frozenset(block) for block in ("012", "013", "024", "035", "045", "125", "134", "145", "234", "235")}
+
+
+def halves(drawn):
+    """The drawn three or the other three, without saying which."""
+    inside = frozenset(drawn)
+    return {frozenset({inside, frozenset("012345") - inside}): 1.0}
+
+
+def in_design(drawn):
+    """Whether the drawn three are a block of the design."""
+    return {frozenset(drawn) in DESIGN: 1.0}
+
+
+def test_the_design_is_balanced():
+    for pair in itertools.combinations("012345", 2):
+        assert sum(set(pair) <= block for block in DESIGN) == 2
+    assert not any(frozenset("012345") - block in DESIGN for block in DESIGN)
+
+
+def test_two_releases_that_tell_nothing_tell_all():
+    """The counterexample that the ledger names: 0-PMP and 0-MIP each, and everything together."""
+    world = wi.worlds.uniform_subsets("012345", 3)
+    for mechanism in (halves, in_design):
+        game = world.play(mechanism)
+        assert game.pmp().epsilon == pytest.approx(0.0, abs=1e-12)
+        assert game.mip().eta == pytest.approx(0.0, abs=1e-12)
+    game = world.play(lambda d: {(next(iter(halves(d))), next(iter(in_design(d)))): 1.0})
+    assert all(game.accuracy(record) == pytest.approx(1.0) for record in "012345")
+    assert game.pmp().epsilon == math.inf
+    assert game.mip().eta == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("practical", [wi.PMP(0.0), wi.PMP(1.0, 1e-5), wi.MIP(0.0), wi.MIP(0.1)])
+def test_practical_guarantees_are_refused_with_the_reason(practical):
+    assert "do not compose" in why_not(practical)
+    with pytest.raises(ImplicationError, match="0-PMP and 0-MIP, and together they name the three"):
+        compose([wi.PureDP(1.0), practical])
+
+
+def test_what_implies_differential_privacy_composes():
+    total = compose([wi.MembershipPrivacy(2.0, "bounded"), wi.DifferentialIdentifiability(0.3, 4)])
+    assert total.guarantee == wi.PureDP(total.epsilon, "replace")
+    assert total.epsilon == pytest.approx(math.log(2.0) + math.log(3.0))
+    assert "no theorem" in why_not(wi.MembershipPrivacy(2.0))
+    assert "no theorem" in why_not(wi.DifferentialIdentifiability(0.9, 4))
+    assert "no guarantee" in why_not(None)
+
+
+def test_adjacencies_are_not_added_up_as_they_are():
+    """Add/remove costs two steps where another release was compared by replacing."""
+    total = compose([wi.PureDP(0.5), wi.PureDP(1.0, "replace")])
+    assert total.guarantee == wi.PureDP(2.0, "replace")
+    gaussian = compose([wi.GaussianDP(1.0), wi.GaussianDP(1.0, "replace")])
+    assert gaussian.gaussian.adjacency == "replace"
+    assert gaussian.gaussian.mu == pytest.approx(math.sqrt(5.0))
+    run = compose([wi.DPSGD(1.0, 0.1, 5), wi.PureDP(0.5, "replace")], delta=1e-5)
+    alone = compose([wi.DPSGD(1.0, 0.1, 5), wi.PureDP(0.5)], delta=1e-5)
+    assert run.adjacency == "replace"
+    assert run.epsilon > alone.epsilon
+
+
+@pytest.mark.parametrize(
+    ("parts", "epsilon", "advantage"),
+    [
+        ([], 0.0, 0.0),
+        ([wi.PureDP(0.0)] * 3, 0.0, 0.0),
+        ([wi.PureDP(math.inf), wi.PureDP(1.0)], math.inf, 1.0),
+        ([wi.GaussianDP(math.inf), wi.PureDP(1.0)], math.inf, 1.0),
+        ([wi.DPSGD(0.0, 1.0, 1), wi.PureDP(1.0)], math.inf, 1.0),
+        ([wi.GaussianDP(50.0), wi.PureDP(1.0)], math.inf, 1.0),
+        ([wi.PureDP(500.0)] * 2, 1000.0, 1.0),
+        ([wi.ApproxDP(1.0, 1.0)] * 2, 2.0, 1.0),
+        ([wi.GaussianDP(0.0), wi.PureDP(0.0)], 0.0, 0.0),
+    ],
+)
+def test_edges(parts, epsilon, advantage):
+    total = compose(parts)
+    assert total.epsilon == epsilon
+    assert total.advantage == pytest.approx(advantage, abs=1e-12)
+
+
+def test_the_sum_needs_its_delta():
+    total = compose([wi.ApproxDP(1.0, 1e-3)] * 2, delta=1e-4)
+    assert total.epsilon == math.inf
+    with pytest.raises(InputError, match="delta"):
+        compose([wi.PureDP(1.0)], delta=1.5)
+    with pytest.raises(InputTypeError, match="guarantees takes"):
+        compose([1.0])
+
+
+def test_many_different_guarantees_fall_back_to_the_sum():
+    total = compose([wi.PureDP(0.01 + i / 1000) for i in range(80)], delta=1e-5)
+    assert total.way == "sum"
+
+
+def test_a_thousand_releases():
+    total = compose([wi.PureDP(1.0)] * 1000, delta=1e-5)
+    assert total.epsilon == pytest.approx(_homogeneous_epsilon(1.0, 1000, 1e-5), rel=1e-3)
+
+
+def test_words():
+    total = compose([wi.PureDP(0.5), wi.GaussianDP(0.5)])
+    assert "2 releases together" in str(total)
+    assert "Assumes" in total._repr_html_()
+    assert any("randomness of its own" in line for line in total.assumes)
+    assert any("chosen after looking" in line for line in total.assumes)
+    assert "for the advantage: the strength" in compose([wi.PureDP(1.0)] * 2).assumes[-1]
+    assert not any("chosen after looking" in line for line in compose([wi.PureDP(1.0)]).assumes)
+    assert total.to_dict()["guarantee"]["delta"] == 1e-6
+    for text in (str(total), total._repr_html_(), *total.assumes):
+        assert "safe" not in text.lower()
