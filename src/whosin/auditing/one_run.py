@@ -16,13 +16,15 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.auditing.counts import count_scores
 from whosin.auditing.one_run_bound import epsilon_lower, p_value
+from whosin.compute.proportions import dkw_radius
 from whosin.compute.rounding import at_least, at_most
 from whosin.errors import (
     AssumptionWarning,
@@ -35,6 +37,8 @@ from whosin.errors import (
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 __all__ = ["OneRunAudit", "OneRunComparison", "audit_one_run"]
 
 Array = NDArray[np.float64]
@@ -69,6 +73,8 @@ class OneRunAudit:
     confidence_level: float
     counts: tuple[Count, ...]
     """Every way to guess that was tried; the confidence is shared among them (union bound)."""
+    scores: Array | None = field(default=None, repr=False, compare=False)
+    included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -127,6 +133,40 @@ class OneRunAudit:
             self.confidence_level,
             guarantee,
         )
+
+    def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
+        """Draw the measured curve of the canaries' scores with its band, and a promise; return the axes.
+
+        The picture shows how near the attack comes to the promise; what it says about the training is ``compare``. The
+        band (Dvoretzky-Kiefer-Wolfowitz on both sides) takes the scores for independent draws, which those of one
+        training are not.
+        """
+        from whosin.plots.audit import AuditDisplay
+
+        if guarantee is not None and not isinstance(guarantee, Guarantee):
+            raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+        if self.scores is None or self.included is None:
+            raise InputError("plot takes an audit that audit_one_run returned, with its scores")
+        inside, outside = self.scores[self.included], self.scores[~self.included]
+        if not (len(inside) and len(outside)):
+            raise InputError("plot takes canaries in and out of the training, got all on one side")
+        measured = count_scores(inside, outside).roc()
+        fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 100), np.linspace(0.0, 1.0, 501)]))
+        share = (1.0 - self.confidence_level) / 4.0
+        up, right = dkw_radius(len(inside), share), dkw_radius(len(outside), share)
+        lower = np.where(fpr >= right, measured.tpr(np.maximum(fpr - right, 0.0)) - up, 0.0)
+        upper = measured.tpr(np.minimum(fpr + right, 1.0)) + up
+        shown = AuditDisplay(
+            fpr,
+            np.asarray(measured.tpr(fpr)),
+            np.maximum(lower, 0.0),
+            np.minimum(upper, 1.0),
+            label=f"measured: ε ≥ {at_least(self.epsilon_lower)}",
+            scale=scale,
+            promised=None if guarantee is None else np.asarray(guarantee.roc().tpr(fpr)),
+        )
+        axes: Axes = shown.plot(ax=ax).ax_
+        return axes
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""
@@ -259,7 +299,8 @@ def audit_one_run(
     share = (1.0 - level) / len(counts)
     limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
     best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
-    return OneRunAudit(limits[best], delta, counts[best].guesses, counts[best].right, len(values), level, counts)
+    chosen = counts[best]
+    return OneRunAudit(limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, values, inside)
 
 
 def _canaries(scores: ArrayLike, included: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:

@@ -81,6 +81,12 @@ def test_own_query_and_shapes():
 
     assert audit_classifier(TREE, **SIDES, query=margin, rng=0).query == "margin"
     assert audit_classifier(TREE, **SIDES, query=lambda m, X, y: m.predict_proba(X)[:, :2], rng=0).query.count(",") == 1
+    both = audit_classifier(TREE, **SIDES, query=["correctness", margin], rng=0)
+    assert both.query == "correctness, margin"
+    with pytest.raises(InputError, match="functions of different names, got margin, margin"):
+        audit_classifier(TREE, **SIDES, query=[margin, margin])
+    many = audit_classifier(TREE, **SIDES, query=lambda m, X, y: X[:, 16:40], rng=0)
+    assert many.query == "lambda 1, …, lambda 24"
     with pytest.raises(InputError, match="each of"):
         audit_classifier(TREE, **SIDES, query=lambda m, X, y: np.zeros(3))
     with pytest.raises(InputError, match="one width"):

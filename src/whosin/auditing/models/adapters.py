@@ -31,8 +31,8 @@ class SklearnAdapter:
     def __init__(self, estimator: Any) -> None:
         if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
             raise InputTypeError(
-                "estimator takes a scikit-learn classifier, or an adapter with fit(X, y, rng), got "
-                f"{type(estimator).__name__}"
+                "estimator takes a scikit-learn classifier, or an adapter with fit(X, y, rng) (a torch module in a "
+                f"TorchAdapter), got {type(estimator).__name__}"
             )
         self.estimator = estimator
 

@@ -11,22 +11,24 @@ from numpy.typing import NDArray
 
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.models.adapters import row_count
+from whosin.auditing.models.augmentations import Augment, feature_noise, image_shifts
 from whosin.auditing.models.predictions import SIGNALS, Predictions, log_probabilities, loss, predict, scaled_logit
 from whosin.auditing.queries.asking import Answers, Query, ask
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
-from whosin.errors import InputError, InputTypeError, check_callable, check_whole
+from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.risks import Risk
 
 __all__ = ["audit_classifier"]
 
 Array = NDArray[np.float64]
 Side = tuple[Any, Any]
+Question = Callable[[Any, Any, Any], Any]
 
 AUTO = ("loss", "scaled_logit", "entropy", "correctness")
 CALIBRATED = ("calibrated_loss", "calibrated_logit")
-JITTER = 0.1
-"""Standard deviation of the default augmentation, in standard deviations of each feature."""
+MOST_NAMES = 16
+"""Most names of one query that the summary of an audit spells out."""
 
 
 def audit_classifier(
@@ -34,9 +36,9 @@ def audit_classifier(
     members: Side,
     non_members: Side,
     *,
-    query: str | Sequence[str] | Callable[[Any, Any, Any], Any] = "auto",
+    query: str | Question | Sequence[str | Question] = "auto",
     reference: Any = None,
-    augment: Callable[[Any, np.random.Generator], Any] | None = None,
+    augment: Augment | None = None,
     augmentations: int = 20,
     prior: float = 0.5,
     metric: str | Risk = "advantage",
@@ -52,20 +54,22 @@ def audit_classifier(
     Parameters
     ----------
     model : object with predict_proba
-        The trained classifier. Its columns are ``classes_``, or the labels 0, 1, … if it has none.
+        The trained classifier. Its columns are ``classes_``, or the labels 0, 1, … if it has none. A torch module goes
+        into a :class:`whosin.auditing.models.TorchModel`.
     members, non_members : pair (X, y)
         Records with labels that it was trained on, and others of the same population.
-    query : str, sequence of str, or callable
+    query : str, callable, or sequence of these
         "loss", "confidence", "scaled_logit", "entropy", "modified_entropy", "correctness", "label_only" (share of
         augmented copies that get the label right), "log_probabilities" (of the label, and of all others sorted), and
         with a ``reference`` "calibrated_loss" and "calibrated_logit". Several are combined by a score that is learned
         on records which are not reported. "auto" asks loss, scaled_logit, entropy and correctness, and the calibrated
-        ones where they can be had. A callable gets (model, X, y) and returns one or several numbers a record.
+        ones where they can be had. A callable gets (model, X, y) and returns one or several numbers a record, such as
+        :func:`whosin.auditing.models.layer_output`.
     reference : model or sequence of models, optional
         Models of the same task that saw none of these records: their answers tell how hard a record is.
     augment : callable, optional
-        (X, rng) ↦ slightly changed records, for "label_only"; Gaussian noise of a tenth of each feature's standard
-        deviation by default.
+        (X, rng) ↦ slightly changed records, for "label_only". By default tables get normal noise of a tenth of each
+        feature's standard deviation, and images (three or more axes, height and width last) are moved by a pixel.
     augmentations : int
         Copies of each record for "label_only".
     prior, metric, kind, confidence_level, groups, assignment, rng, progress
@@ -89,11 +93,12 @@ def audit_classifier(
     report = progress if progress is not None else _silent
     report(0.0)
     sides = _side("members", members), _side("non_members", non_members)
-    if callable(query):
-        answers = _ask_callable(query, model, sides)
-    else:
+    names, questions = _sorted(query)
+    parts = [_ask_callable(question, model, sides) for question in questions]
+    if names:
         target = _Target(model, sides, _models(reference), augment, check_whole("augmentations", augmentations, low=1))
-        answers = target.answer(query, generator)
+        parts.insert(0, target.answer(names, generator))
+    answers = _joined(parts)
     report(0.5)
     split = row_count(sides[0][0])
     experiment = Experiment(answers.values[:split], answers.values[split:], prior, answers.names, kind)
@@ -103,7 +108,7 @@ def audit_classifier(
         confidence_level=confidence_level,
         groups=groups,
         assignment=assignment,
-        query=", ".join(answers.names),
+        query=_summary(parts),
         notes=tuple(f"query {name} was left out: {why}" for name, why in answers.failed),
         rng=generator,
         progress=lambda share: report(0.5 + 0.5 * share),
@@ -117,10 +122,10 @@ class _Target:
     model: Any
     sides: tuple[Side, Side]
     references: tuple[Any, ...]
-    augment: Callable[[Any, np.random.Generator], Any] | None
+    augment: Augment | None
     augmentations: int
 
-    def answer(self, query: Any, rng: np.random.Generator) -> Answers:
+    def answer(self, names: Sequence[str], rng: np.random.Generator) -> Answers:
         """Return the answers to the named queries."""
         predictions = self._predictions(self.model)
         known = {name: Query(says, signal) for name, (says, signal) in SIGNALS.items()}
@@ -131,28 +136,23 @@ class _Target:
         if self.references:
             known["calibrated_loss"] = Query("loss less that of the references", self._calibrated(loss))
             known["calibrated_logit"] = Query("log odds less those of the references", self._calibrated(scaled_logit))
-        return ask(predictions, known, self._wanted(query, vector))
+        return ask(predictions, known, self._wanted(names, vector))
 
-    def _wanted(self, query: Any, vector: list[str]) -> list[str]:
-        if query == "auto":
-            return [*AUTO, *(CALIBRATED if self.references else ())]
-        names = [query] if isinstance(query, str) else list(query)
-        if not names or not all(isinstance(name, str) for name in names):
-            raise InputTypeError(f"query takes names or a function (model, X, y), got {query!r}")
-        if len(set(names)) < len(names):
-            raise InputError(f"query takes different names, got {query!r}")
+    def _wanted(self, names: Sequence[str], vector: list[str]) -> list[str]:
         wanted: list[str] = []
         for name in names:
             if name in CALIBRATED and not self.references:
                 raise InputError(f"query {name!r} takes reference=, models that saw none of the records")
-            if name == "log_probabilities":
+            if name == "auto":
+                wanted += [*AUTO, *(CALIBRATED if self.references else ())]
+            elif name == "log_probabilities":
                 wanted += vector
             elif name in SIGNALS or name in CALIBRATED or name == "label_only":
                 wanted.append(name)
             else:
                 listed = ", ".join([*SIGNALS, "label_only", "log_probabilities", *CALIBRATED])
                 raise InputError(f"query takes auto, {listed}, or a function, got {name!r}")
-        return wanted
+        return list(dict.fromkeys(wanted))
 
     def _predictions(self, model: Any, *, missing: bool = False) -> Predictions:
         parts = [
@@ -173,7 +173,7 @@ class _Target:
         return answer
 
     def _label_only(self, rng: np.random.Generator) -> Array:
-        change = self.augment if self.augment is not None else _jitter([side[0] for side in self.sides])
+        change = self.augment if self.augment is not None else _default_change([side[0] for side in self.sides])
         right = [np.zeros(row_count(X)) for X, _ in self.sides]
         for _ in range(self.augmentations):
             for total, (X, y), name in zip(right, self.sides, ("members", "non_members"), strict=True):
@@ -197,24 +197,32 @@ class _LogProbability:
         return log_probabilities(predictions)[:, self.column]
 
 
-def _jitter(tables: list[Any]) -> Callable[[Any, np.random.Generator], Any]:
-    try:
-        spread = JITTER * np.std(np.concatenate([np.asarray(X, dtype=np.float64) for X in tables]), axis=0)
-    except (TypeError, ValueError):
-        raise InputTypeError("augment is needed: the default adds noise to a dense table of numbers") from None
-
-    def change(X: Any, rng: np.random.Generator) -> Any:
-        values = np.asarray(X, dtype=np.float64)
-        changed = values + spread * rng.standard_normal(values.shape)
-        if hasattr(X, "iloc"):
-            return type(X)(changed, columns=X.columns, index=X.index)
-        return type(X)(changed, schema=X.columns) if hasattr(X, "columns") else changed
-
-    return change
+def _default_change(tables: list[Any]) -> Augment:
+    return image_shifts() if all(np.ndim(X) >= 3 for X in tables) else feature_noise(tables)
 
 
-def _ask_callable(query: Callable[[Any, Any, Any], Any], model: Any, sides: tuple[Side, Side]) -> Answers:
-    name = getattr(check_callable("query", query), "__name__", "query").strip("<>")
+def _sorted(query: Any) -> tuple[list[str], list[Question]]:
+    """Return the names and the functions of a query."""
+    asked = [query] if isinstance(query, str) or callable(query) else list(query)
+    names = [item for item in asked if isinstance(item, str)]
+    questions = [item for item in asked if callable(item)]
+    if not asked or len(names) + len(questions) < len(asked):
+        raise InputTypeError(f"query takes names or functions (model, X, y), got {query!r}")
+    if len(set(names)) < len(names):
+        raise InputError(f"query takes different names, got {query!r}")
+    return names, questions
+
+
+def _joined(parts: list[Answers]) -> Answers:
+    names = tuple(name for part in parts for name in part.names)
+    if len(set(names)) < len(names):
+        raise InputError(f"query takes functions of different names, got {', '.join(names)}")
+    failed = tuple(reason for part in parts for reason in part.failed)
+    return Answers(names, np.column_stack([part.values for part in parts]), failed)
+
+
+def _ask_callable(query: Question, model: Any, sides: tuple[Side, Side]) -> Answers:
+    name = getattr(query, "__name__", "query").strip("<>")
     parts = [np.asarray(query(model, X, y), dtype=np.float64) for X, y in sides]
     for part, (X, _) in zip(parts, sides, strict=True):
         if part.ndim not in (1, 2) or len(part) != row_count(X):
@@ -233,6 +241,15 @@ def _side(name: str, given: Any) -> Side:
         raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
     X, y = given
     return (X if hasattr(X, "shape") else np.asarray(X)), np.asarray(y)
+
+
+def _summary(parts: list[Answers]) -> str:
+    """Return the names in one line; of many numbers of one function only the first and the last."""
+    shown: list[str] = []
+    for part in parts:
+        few = part.names if len(part.names) <= MOST_NAMES else (part.names[0], "…", part.names[-1])
+        shown += few
+    return ", ".join(shown)
 
 
 def _models(reference: Any) -> tuple[Any, ...]:

@@ -60,7 +60,9 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
             f"{name} takes records and one label each, got {row_count(X)} records and labels of shape {labels.shape}"
         )
     if not callable(getattr(model, "predict_proba", None)):
-        raise InputTypeError(f"model takes an object with predict_proba, got {type(model).__name__}")
+        raise InputTypeError(
+            f"model takes an object with predict_proba (a torch module in a TorchModel), got {type(model).__name__}"
+        )
     table = _table(model.predict_proba(X), len(labels))
     classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
     if classes.shape != (table.shape[1],):

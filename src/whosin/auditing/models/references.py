@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from whosin.auditing.experiment import Experiment
 from whosin.auditing.models import attacks
 from whosin.auditing.models.adapters import Adapter, as_adapter, row_count, take
 from whosin.auditing.models.predictions import predict, scaled_logit
-from whosin.auditing.models.store import Store, fingerprint
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
+from whosin.compute.fingerprint import fingerprint
+from whosin.compute.journal import Journal
+from whosin.compute.parallel import stream
 from whosin.errors import InputError, InputTypeError, WhosinError, check_choice, check_number, check_whole
 from whosin.risks import Risk
 
@@ -74,13 +77,14 @@ class ReferenceModels:
         population : pair (X, y), optional
             Further records, in no training, for RMIA.
         n_jobs : int, optional
-            Processes, as in joblib. Each training has a seed of its own, and numerical libraries one thread, so the
-            result does not depend on it.
+            Processes, as in joblib; inside ``joblib.parallel_config(backend="dask")`` or another backend of other
+            machines the models are trained there. Each training has a seed of its own, and numerical libraries one
+            thread, so the result does not depend on it.
         rng : optional
             Anything that ``numpy.random.default_rng`` takes; needed with ``cache``.
         cache : path, optional
-            A folder where the scores of each model are kept as soon as it is trained. A later call with the same data,
-            estimator, settings and seed trains only what is missing.
+            A folder where the scores of each model are kept as soon as it is trained, in a file for each set of models.
+            A later call with the same data, estimator, settings and seed trains only what is missing.
         progress : callable, optional
             Called with the share of the models that are done.
 
@@ -103,16 +107,14 @@ class ReferenceModels:
         included = _assign(count, size, part, seed)
         others = _population(population)
         adapter = as_adapter(estimator)
-        store = None
-        if cache is not None:
-            store = Store(Path(cache), fingerprint(adapter, pool, labels, others, count, part, seed))
-        training = _Training(adapter, pool, labels, others, included, seed, store)
-        rows = []
-        for done, scores in enumerate(training.run(n_jobs), start=1):
-            rows.append(scores)
-            if progress is not None:
-                progress(done / count)
-        table = np.array(rows)
+        training = _Training(adapter, pool, labels, others, included, seed)
+        journal = None if cache is None else _journal(cache, training, part)
+        table = np.empty((count, size + (0 if others is None else len(others[1]))))
+        with closing(stream(training, range(count), n_jobs=n_jobs, journal=journal)) as found:
+            for done, (number, scores) in enumerate(found, start=1):
+                table[number] = scores
+                if progress is not None:
+                    progress(done / count)
         return cls(
             table[:, :size], included, pool, labels, others, table[:, size:] if others is not None else None, seed
         )
@@ -265,7 +267,7 @@ def _members(references: ReferenceModels, target: int | None, included: Any) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Training:
-    """The trainings of all reference models."""
+    """The trainings of all reference models: called with the number of a model, it returns its scores."""
 
     adapter: Adapter
     X: Any
@@ -273,33 +275,8 @@ class _Training:
     population: tuple[Any, NDArray[Any]] | None
     included: Mask
     seed: int
-    store: Store | None
 
-    def run(self, n_jobs: int | None) -> Iterable[Array]:
-        """Yield the scores of each model, in order; what is stored is not trained again."""
-        from joblib import Parallel, delayed, effective_n_jobs
-
-        numbers = range(len(self.included))
-        if effective_n_jobs(n_jobs) == 1:
-            return map(self.one, numbers)
-        found: Iterable[Array] = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(self.one)(i) for i in numbers)
-        return found
-
-    def one(self, number: int) -> Array:
-        """Return the scores of one model on the records and the population: from the store, or trained and stored."""
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-        size = len(self.y) + (len(self.population[1]) if self.population is not None else 0)
-        kept = None if self.store is None else self.store.read(number, size)
-        if kept is not None:
-            return kept
-        with threadpool_limits(limits=1):
-            scores = self._train(number)
-        if self.store is not None:
-            self.store.write(number, scores)
-        return scores
-
-    def _train(self, number: int) -> Array:
+    def __call__(self, number: int) -> Array:
         rows = self.included[number]
         try:
             rng = np.random.default_rng([self.seed, number])
@@ -312,6 +289,19 @@ class _Training:
             ) from error
         parts = [(self.X, self.y), *([self.population] if self.population is not None else [])]
         return np.concatenate([scaled_logit(predict(model, *part, "X, y", missing=True)) for part in parts])
+
+
+def _journal(cache: str | Path, training: _Training, share: float) -> Journal:
+    """Return the file of these trainings in the folder; only scores are kept there, no record and no model."""
+    key = getattr(training.adapter, "cache_key", None)
+    what = training.adapter if key is None else key()
+    models = len(training.included)
+    run = fingerprint(what, training.X, training.y, training.population, models, share, training.seed)
+    try:
+        Path(cache).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cache takes a folder that can be written, got {str(cache)!r}: {error}") from error
+    return Journal(Path(cache) / f"references-{run[:16]}.journal", run, name="cache")
 
 
 def _assign(models: int, records: int, share: float, seed: int) -> Mask:
