@@ -1,0 +1,59 @@
+"""A file that keeps an unfinished training, whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from whosin.errors import InputError
+
+__all__ = ["digest", "read", "write"]
+
+
+def digest(*parts: Any) -> str:
+    """Return the SHA-256 of settings and of the bytes of arrays."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(memoryview(part).cast("B") if hasattr(part, "dtype") else repr(part).encode())
+        total.update(b"\0")
+    return total.hexdigest()
+
+
+def read(path: Path, key: str) -> dict[str, Any] | None:
+    """Return what an earlier run left, or None if there is no file.
+
+    Raises
+    ------
+    InputError
+        If the file is no checkpoint, or one of another training.
+    """
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, weights_only=True)
+        found = state["key"]
+    except Exception as error:
+        raise InputError(f"checkpoint takes a file of an earlier fit, got {str(path)!r}: {error}") from error
+    if found != key:
+        raise InputError(
+            f"checkpoint takes the file of the same training, but {str(path)!r} has other data, settings or seed"
+        )
+    return state
+
+
+def write(path: Path, state: dict[str, Any]) -> None:
+    """Keep a state; a crash at any moment leaves the old file or the new one."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(draft, "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except OSError as error:
+        raise InputError(f"checkpoint takes a path that can be written, got {str(path)!r}: {error}") from error
