@@ -53,6 +53,8 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "whosin"
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
 
 
@@ -67,5 +69,18 @@ def setup(app):  # the type is Sphinx's own
     return {"parallel_read_safe": True}
 
 
-# Wide tables need the room that an empty side bar would take.
-html_sidebars = {"**": []}
+# Pages that stand alone need the room that an empty side bar would take.
+html_sidebars = {
+    name: []
+    for name in (
+        "index",
+        "install",
+        "quickstart",
+        "which-tool",
+        "theory",
+        "references",
+        "papers/**",
+        "gallery/**",
+        "search",
+    )
+}

@@ -138,20 +138,20 @@ def main(folder: Path) -> None:
 
     statements: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for edge in implications.EDGES:
-        tight = "yes" if edge.tight else "not claimed"
-        corrected = "yes" if edge.corrected else ""
-        statements[edge.target, edge.theorem, tight, corrected, "; ".join(edge.assumes)].append(edge.source)
+        notes = ["tight" if edge.tight else "not claimed to be tight", *(["corrected"] if edge.corrected else [])]
+        theorem = f"{edge.theorem} (*{', '.join(notes)}*)"
+        statements[edge.target, theorem, "; ".join(edge.assumes)].append(edge.source)
     edges = table(
-        ["from", "to", "theorem", "tight", "corrected", "assumes"],
-        ([code(sources), code([target]), *rest] for (target, *rest), sources in statements.items()),
+        ["from → to", "theorem", "assumes"],
+        ([f"{code(sources)} → {code([target])}", *rest] for (target, *rest), sources in statements.items()),
     )
 
     reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for gap in implications.NO_EDGES:
         reasons[gap.source, gap.reason, gap.counterexample].append(gap.target)
     gaps = table(
-        ["from", "to", "why not", "counterexample"],
-        ([code([source]), code(targets), *rest] for (source, *rest), targets in reasons.items()),
+        ["from, not to", "why not", "counterexample"],
+        ([f"{code([source])} ↛ {code(targets)}", *rest] for (source, *rest), targets in reasons.items()),
     )
     text = f"## What follows\n\n{edges}\n## What does not follow\n\n{gaps}"
     (folder / "implications.md").write_text(text, encoding="utf-8")

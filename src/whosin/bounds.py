@@ -10,10 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from whosin import risks
 from whosin.errors import check_choice, check_number, check_prior, check_probability
 from whosin.guarantees import ApproxDP, GaussianDP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Bound", "BoundsTable", "table"]
 
@@ -99,6 +103,43 @@ class BoundsTable:
         )
         head = "".join(f"<th>{h}</th>" for h in ("quantity", "at most", "bound", "formula", "needs"))
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
+        """Draw the bounds; return the Matplotlib axes. Takes the extra ``whosin[plot]``.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            New ones by default.
+        quantity : {"accuracy", "advantage", "ppv"}, optional
+            Draw the bounds on this quantity for every ε from 0 to twice that of the table (to 4 for an infinite one),
+            at its δ and prior. Without it, all bounds at the ε of the table.
+        """
+        import numpy as np
+
+        from whosin.plots.bounds import BoundsCurvesDisplay, BoundsDisplay
+
+        if quantity is None:
+            rows = [(row, row.value) for row in self.rows if row.value is not None]
+            display = BoundsDisplay(
+                [row.name for row, _ in rows],
+                [row.quantity for row, _ in rows],
+                np.array([value for _, value in rows]),
+                [row.tightest for row, _ in rows],
+                f"ε = {self.epsilon:g}, δ = {self.delta:g}, prior {self.prior:g}",
+            )
+            axes: Axes = display.plot(ax=ax).ax_
+            return axes
+        check_choice("quantity", quantity, ("accuracy", "advantage", "ppv"))
+        epsilon = np.linspace(0.0, 2.0 * self.epsilon if 0.0 < self.epsilon < math.inf else 4.0, 101)
+        tables = [table(float(e), self.delta, self.prior, self.fpr) for e in epsilon]
+        curves = {}
+        for i, row in enumerate(self.rows):
+            values = [each.rows[i].value for each in tables]
+            if row.quantity == quantity and None not in values:
+                curves[row.name] = np.array(values, dtype=np.float64)
+        axes = BoundsCurvesDisplay(epsilon, curves, quantity, self.epsilon).plot(ax=ax).ax_
+        return axes
 
 
 def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0.01) -> BoundsTable:
@@ -285,8 +326,7 @@ def _accuracy_rows(epsilon: float, delta: float, prior: float) -> list[Bound]:
 
 
 def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Bound]:
-    found = prior * float(ApproxDP(epsilon, delta).tpr_at(fpr))
-    at_fpr = found / (found + (1.0 - prior) * fpr)
+    at_fpr = ApproxDP(epsilon, delta).risk(risks.ppv_at_fpr(fpr), prior)
     return [
         Bound(
             "Sablayrolles et al. 2019",

@@ -57,7 +57,14 @@ def release():
 
 
 @pytest.fixture(scope="session")
-def results(leaky, quiet, scores, pool, release):
+def one_run():
+    rng = np.random.default_rng(5)
+    included = rng.random(1000) < 0.5
+    return wi.audit_one_run(rng.normal(size=1000) + 1.5 * included, included, guesses=[200, 400], delta=1e-5)
+
+
+@pytest.fixture(scope="session")
+def results(leaky, quiet, scores, pool, release, one_run):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return {
@@ -69,4 +76,8 @@ def results(leaky, quiet, scores, pool, release):
             "population": pool,
             "release": release,
             "certificate": release.certificate,
+            "one run": one_run,
+            "comparison": leaky.compare(wi.PureDP(0.1, "replace")),
+            "comparison of one run": one_run.compare(wi.ApproxDP(0.5, 1e-5)),
+            "several audits": {HOSTILE: leaky, "second": quiet, "third": scores},
         }

@@ -23,7 +23,7 @@ from whosin.reporting.words import about, clean, down, percent, percent_down, pe
 DAY = datetime.date(2026, 1, 2)
 KINDS = (
     "synthetic audit", "quiet audit", "audit of scores", "guarantee", "guarantee with delta", "population", "release",
-    "certificate",
+    "certificate", "one run", "comparison", "comparison of one run", "several audits",
 )  # fmt: skip
 
 
@@ -47,6 +47,14 @@ def promised(leaky):
 
 
 # --- one page, well made ----------------------------------------------------------------------------------------------
+
+
+def assumptions(kind, result):
+    if kind == "several audits":
+        return [line for found in result.values() for line in found.assumes]
+    if kind.startswith("comparison"):
+        return result.guarantee.assumes
+    return (result.certificate if kind == "release" else result).assumes
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,7 +114,7 @@ class TestEveryKind:
     def test_says_what_was_assumed_and_what_was_left_open(self, pages, results, kind):
         page = Page(pages[kind])
         result = results[kind]
-        lines = result.certificate.assumes if kind == "release" else result.assumes
+        lines = assumptions(kind, result)
         for line in lines:
             assert clean(line[1:]) in page.visible
         titles = page.text_of("h2")
@@ -153,7 +161,7 @@ def test_colours_can_be_read_on_light_dark_and_paper(pages):
         for ink in ("ink", "quiet", "link"):
             for paper in ("page", "card", "answer", "warning"):
                 assert contrast(theme[ink], theme[paper]) >= 4.5, (ink, paper, theme)
-        for line in ("line-0", "line-1", "line-2"):
+        for line in ("line-0", "line-1", "line-2", "line-3"):
             assert contrast(theme[line], theme["page"]) >= 4.5
 
 
@@ -162,7 +170,7 @@ def test_pictures_take_their_ink_from_the_page(pages):
         assert "currentColor" in text
         assert re.search(r"var\(--line-[01]\)", text)
         drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.S))
-        assert not re.search(r"#(000000|0072b2|d55e00|010203)", drawn, re.IGNORECASE)
+        assert not re.search(r"#(000000|0072b2|d55e00|009e73|cc79a7|6e6e6e|010203)", drawn, re.IGNORECASE)
         assert "mathdefault" not in drawn
 
 
@@ -394,7 +402,8 @@ def test_a_large_release_is_not_printed(release):
 @pytest.mark.parametrize(
     "promise",
     [
-        wi.PureDP(0.0), wi.PureDP(np.inf), wi.GaussianDP(1.0), wi.DPSGD(0.8, 0.05, 40), wi.PMP(0.7, 0.01),
+        wi.PureDP(0.0), wi.PureDP(1.0, "replace"), wi.PureDP(np.inf), wi.GaussianDP(1.0), wi.DPSGD(0.8, 0.05, 40),
+        wi.PMP(0.7, 0.01),
         wi.MIP(0.05, train_fraction=0.8), wi.MembershipPrivacy(2.0), wi.DifferentialIdentifiability(0.4, 3),
     ],
     ids=str,
@@ -515,6 +524,8 @@ def test_a_failure_leaves_nothing_behind(tmp_path, short, monkeypatch):
         ({"guarantee": wi.PureDP(1.0)}, InputTypeError, "guarantee goes with an audit"),
         ({"guarantee": 1.0}, InputTypeError, "guarantee takes one of whosin's guarantees"),
         ({"ids": ["a"]}, InputTypeError, "ids goes with an audit or a population"),
+        ({"ids": ["a"], "individuals": False}, InputError, "give one of the two"),
+        ({"individuals": "no"}, InputTypeError, "individuals takes True or False, got 'no'"),
     ],
 )
 def test_bad_arguments_are_named(options, error, match):
@@ -535,6 +546,19 @@ def test_bad_arguments_are_named(options, error, match):
 def test_bad_ids_are_named(pool, ids, error, match):
     with pytest.raises(error, match=match):
         report(pool, ids=ids)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "match"),
+    [
+        ({}, InputError, "at least one audit"),
+        ({"a": wi.PureDP(1.0)}, InputTypeError, "mapping of names to audits, got 'a': PureDP"),
+        ({3: None}, InputTypeError, "got 3: NoneType"),
+    ],
+)
+def test_several_take_names_and_audits(wrong, error, match):
+    with pytest.raises(error, match=match):
+        report(wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "audit", np.zeros(1000), wi.PureDP])

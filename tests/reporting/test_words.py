@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whosin.reporting.words import about, clean, confidence, down, percent, percent_down, percent_up, two_lines, up
+from whosin.reporting.words import about, clean, confidence, down, percent, percent_down, percent_up, up
 
 NEAR = 1e-11
 """What rounding to twelve digits may take from a number of size one."""
@@ -69,11 +69,3 @@ def test_confidence_is_told_as_asked():
 def test_clean_text_keeps_what_can_be_read():
     assert clean("漢字 é\t\n<b>") == "漢字 é\t\n<b>"
     assert clean("a\x00\x1b\x85\ud800\u202e\u2066b") == "a" + 6 * "\ufffd" + "b"
-
-
-def test_long_names_take_two_lines():
-    assert two_lines("marital=Married-civ-spouse, country=Mexico", 28) == "marital=Married-civ-spouse,\ncountry=Mexico"
-    cut = two_lines("x" * 100, 28)
-    assert max(map(len, cut.split("\n"))) <= 28
-    assert cut.endswith("…")
-    assert two_lines("", 28) == ""

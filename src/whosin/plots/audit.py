@@ -10,19 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import check_choice
-from whosin.plots.roc import COLOURS, RocDisplay, new_axes
+from whosin.plots.forest import draw_forest
+from whosin.plots.roc import COLOURS, GREY, RocDisplay, add_legend, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["AuditDisplay", "GroupsDisplay", "IndividualDisplay"]
+__all__ = ["AuditDisplay", "GroupsDisplay", "IndividualDisplay", "RankedDisplay"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass
 class AuditDisplay:
-    """A measured ROC and the band around it, all three at the same false positive rates."""
+    """A measured ROC, the band around it and, if one is given, the promised curve, at the same false positive rates."""
 
     fpr: Array
     tpr: Array
@@ -30,24 +31,39 @@ class AuditDisplay:
     upper: Array
     label: str = "measured"
     scale: str = "linear"
+    promised: Array | None = None
     ax_: Any = field(default=None, init=False)
 
     def plot(self, ax: Axes | None = None) -> AuditDisplay:
         """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
         scale = check_choice("scale", self.scale, ("linear", "log"))
         curve = RocDisplay(self.fpr, self.tpr, self.label, scale).plot(ax=ax)
-        colour = curve.ax_.lines[-1].get_color()
-        shown = self.fpr > 0 if scale == "log" else slice(None)
-        curve.ax_.fill_between(
-            self.fpr[shown], self.lower[shown], self.upper[shown], color=colour, alpha=0.2, linewidth=0.0
-        )
         self.ax_ = curve.ax_
+        colour = self.ax_.lines[-1].get_color()
+        shown = self.fpr > 0 if scale == "log" else slice(None)
+        self.ax_.fill_between(
+            self.fpr[shown],
+            self.lower[shown],
+            self.upper[shown],
+            color=colour,
+            alpha=0.2,
+            linewidth=0.0,
+            label="limits",
+        )
+        if self.promised is not None:
+            RocDisplay(self.fpr, self.promised, "promised: at most", scale).plot(
+                ax=self.ax_, color=COLOURS[1], linestyle="-."
+            )
+        add_legend(self.ax_, inside=True)
         return self
 
 
 @dataclass
 class IndividualDisplay:
-    """Risks of records in rising order, with limits that hold for all at once, and the prior as a line."""
+    """Risks of records in rising order, with limits that hold for all at once, and the prior as a line.
+
+    Of n records the i-th fills the width from i/n to (i+1)/n, so that one record is seen as well as many.
+    """
 
     risk: Array
     lower: Array
@@ -58,22 +74,47 @@ class IndividualDisplay:
     def plot(self, ax: Axes | None = None) -> IndividualDisplay:
         """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
         ax = new_axes() if ax is None else ax
-        share = (np.arange(len(self.risk)) + 1) / len(self.risk)
-        ax.fill_between(share, self.lower, self.upper, step="post", color=COLOURS[0], alpha=0.2, linewidth=0.0)
-        ax.step(share, self.risk, where="post", color=COLOURS[0], label="risk after the query")
-        ax.axhline(self.prior, color="0.6", linestyle="--", linewidth=1.0, label=f"before: {self.prior:g}")
+        edges = np.linspace(0.0, 1.0, len(self.risk) + 1)
+        risk, lower, upper = (np.append(side, side[-1:]) for side in (self.risk, self.lower, self.upper))
+        ax.step(edges, risk, where="post", color=COLOURS[0], label="probability after the answer")
+        ax.fill_between(
+            edges, lower, upper, step="post", color=COLOURS[0], alpha=0.2, linewidth=0.0, label="limits, all at once"
+        )
+        ax.axhline(
+            self.prior, color=GREY, linestyle="--", linewidth=1.0, label=f"before the answer: {100 * self.prior:.4g}%"
+        )
         ax.set_xlabel("share of the members, from the least to the most exposed")
         ax.set_ylabel("probability of membership")
         ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(0.0, 1.0)
-        ax.legend(loc="upper left", frameon=False)
+        ax.set_ylim(0.0, 1.02)
+        add_legend(ax)
+        self.ax_ = ax
+        return self
+
+
+@dataclass
+class RankedDisplay:
+    """The probability of membership of named records with its limits, the most exposed on top, and the prior."""
+
+    names: Sequence[str]
+    risk: Array
+    lower: Array
+    upper: Array
+    prior: float
+    ax_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Axes | None = None) -> RankedDisplay:
+        """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
+        ax = draw_forest(ax, self.names, self.risk, self.lower, self.upper, reference=self.prior)
+        ax.set_xlim(0.0, 1.02)
+        ax.set_xlabel("probability of membership")
         self.ax_ = ax
         return self
 
 
 @dataclass
 class GroupsDisplay:
-    """One advantage with its limits for each group."""
+    """One advantage with its limits for each group, the first on top."""
 
     names: Sequence[str]
     estimate: Array
@@ -83,12 +124,6 @@ class GroupsDisplay:
 
     def plot(self, ax: Axes | None = None) -> GroupsDisplay:
         """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
-        ax = new_axes() if ax is None else ax
-        place = np.arange(len(self.names))
-        ax.hlines(place, self.lower, self.upper, color=COLOURS[0])
-        ax.plot(self.estimate, place, "o", color=COLOURS[0])
-        ax.axvline(0.0, color="0.6", linestyle="--", linewidth=1.0)
-        ax.set_yticks(place, list(self.names))
-        ax.set_xlabel("advantage (TPR - FPR) of the attack in the group")
-        self.ax_ = ax
+        self.ax_ = draw_forest(ax, self.names, self.estimate, self.lower, self.upper)
+        self.ax_.set_xlabel("advantage (TPR - FPR) in the group")
         return self

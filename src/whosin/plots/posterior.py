@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.plots.roc import COLOURS, new_axes
+from whosin.plots.roc import COLOURS, GREY, add_legend, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,11 +33,11 @@ class PosteriorDisplay:
         ax.fill_between(self.prior, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0.0)
         ax.plot(self.prior, self.upper, color=COLOURS[0], label="at most")
         ax.plot(self.prior, self.lower, color=COLOURS[1], linestyle="-.", label="at least")
-        ax.plot([0.0, 1.0], [0.0, 1.0], color="0.6", linestyle="--", linewidth=1.0, label="unchanged")
+        ax.plot([0.0, 1.0], [0.0, 1.0], color=GREY, linestyle="--", linewidth=1.0, label="unchanged")
         ax.set_xlabel("belief in membership before the output")
         ax.set_ylabel("belief in membership after the output")
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(0.0, 1.02)
-        ax.legend(loc="lower right", frameon=False)
+        add_legend(ax, inside=True)
         self.ax_ = ax
         return self

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.plots.roc import COLOURS, new_axes
+from whosin.plots.forest import draw_forest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +31,6 @@ class QueriesDisplay:
 
     def plot(self, ax: Axes | None = None) -> QueriesDisplay:
         """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
-        ax = new_axes() if ax is None else ax
-        place = np.arange(len(self.names))[::-1]
-        ax.hlines(place, self.lower, self.upper, color=COLOURS[0])
-        ax.plot(self.estimate, place, "o", color=COLOURS[0])
-        ax.axvline(0.0, color="0.6", linestyle="--", linewidth=1.0)
-        ax.set_yticks(place, list(self.names))
-        ax.set_ylim(-0.6, len(self.names) - 0.4)
-        ax.set_xlabel("advantage (TPR - FPR)")
-        self.ax_ = ax
+        self.ax_ = draw_forest(ax, self.names, self.estimate, self.lower, self.upper)
+        self.ax_.set_xlabel("advantage (TPR - FPR)")
         return self

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.plots.roc import COLOURS, new_axes
+from whosin.plots.roc import COLOURS, add_legend, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 @dataclass
 class ReleaseSizeDisplay:
-    """An advantage with its limits at growing sizes of the release."""
+    """An advantage with its limits at growing sizes of the release; the limits are drawn at every size as well."""
 
     sizes: NDArray[np.int64]
     estimate: Array
@@ -32,12 +32,14 @@ class ReleaseSizeDisplay:
     def plot(self, ax: Axes | None = None) -> ReleaseSizeDisplay:
         """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
         ax = new_axes() if ax is None else ax
-        ax.fill_between(self.sizes, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0.0, label="limits")
         ax.plot(self.sizes, self.estimate, "o-", color=COLOURS[0], label=self.label or "estimate")
+        ax.fill_between(self.sizes, self.lower, self.upper, color=COLOURS[0], alpha=0.2, linewidth=0.0, label="limits")
+        ax.vlines(self.sizes, self.lower, self.upper, color=COLOURS[0], linewidth=1.0)
         ax.set_xscale("log")
-        ax.set_ylim(0.0, None)
+        ax.xaxis.set_major_formatter(lambda rows, _: f"{rows:,.0f}")
+        ax.set_ylim(0.0, max(0.05, 1.1 * float(np.max(self.upper))))
         ax.set_xlabel("rows released")
         ax.set_ylabel("advantage (TPR - FPR)")
-        ax.legend(loc="upper left", frameon=False)
+        add_legend(ax)
         self.ax_ = ax
         return self

@@ -1,4 +1,4 @@
-"""The picture of one or more ROC curves."""
+"""The picture of one or more ROC curves, and what all pictures share: axes, colours, legends."""
 
 from __future__ import annotations
 
@@ -13,23 +13,37 @@ from whosin.errors import MissingExtraError, check_choice
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["RocDisplay", "new_axes"]
+__all__ = ["COLOURS", "GREY", "RocDisplay", "add_legend", "new_axes"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's palette, told apart by colour-blind readers."""
+GREY = "#6E6E6E"
+"""Lines that stand for nothing learnt: the blind guess, the prior."""
+LOWEST = 1e-6
+"""Smallest rate on a logarithmic axis."""
 
 
 class _Curve(Protocol):
     def tpr(self, fpr: Any) -> Any: ...
 
 
-def new_axes() -> Axes:
+def new_axes(height: float = 4.5, width: float = 5.0) -> Axes:
     """Return fresh Matplotlib axes, or say which extra is missing."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise MissingExtraError("plots take Matplotlib: pip install 'whosin[plot]'") from None
-    return plt.subplots(figsize=(5.0, 4.5), layout="constrained")[1]
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def add_legend(ax: Axes, *, inside: bool = False) -> None:
+    """Write the legend above the axes, where it hides nothing, or inside at the lower right; a $ stays a $."""
+    if inside:
+        legend = ax.legend(loc="lower right", frameon=False)
+    else:
+        legend = ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, borderpad=0.0, frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 @dataclass
@@ -60,26 +74,30 @@ class RocDisplay:
         return cls(fpr, np.asarray(roc.tpr(fpr)), label, check_choice("scale", scale, ("linear", "log")))
 
     def plot(self, ax: Axes | None = None, **line: Any) -> RocDisplay:
-        """Draw on ``ax`` or on new axes, which are kept as ``ax_``."""
+        """Draw on ``ax`` or on new axes, which are kept as ``ax_``; the first curve on them sets their limits."""
         ax = new_axes() if ax is None else ax
-        fresh = not ax.lines
-        if fresh:
-            blind = np.geomspace(1e-7, 1.0, 50)
-            ax.plot(blind, blind, color="0.6", linestyle="--", linewidth=1.0, label="blind guessing")
+        ax.set_xlabel("false positive rate (outsiders accused)")
+        ax.set_ylabel("true positive rate (members found)")
+        if not ax.lines:
+            self._prepare(ax)
         line.setdefault("color", COLOURS[(len(ax.lines) - 1) % len(COLOURS)])
         shown = self.fpr > 0 if self.scale == "log" else slice(None)
         ax.plot(self.fpr[shown], self.tpr[shown], label=self.label, **line)
-        ax.set_xlabel("false positive rate (outsiders accused)")
-        ax.set_ylabel("true positive rate (members found)")
+        if self.label is not None:
+            add_legend(ax, inside=True)
+        self.ax_ = ax
+        return self
+
+    def _prepare(self, ax: Axes) -> None:
+        """Draw the diagonal and set the scale and the limits."""
+        blind = np.geomspace(1e-7, 1.0, 50)
+        ax.plot(blind, blind, color=GREY, linestyle="--", linewidth=1.0, label="blind guessing")
         if self.scale == "log":
+            lowest = max(LOWEST, float(self.fpr[self.fpr > 0].min(initial=0.1)))
             ax.set_xscale("log")
             ax.set_yscale("log")
-            ax.set_xlim(1e-6, 1.0)
-            ax.set_ylim(1e-6, 1.2)
+            ax.set_xlim(lowest, 1.0)
+            ax.set_ylim(lowest, 1.2)
         else:
             ax.set_xlim(0.0, 1.0)
             ax.set_ylim(0.0, 1.02)
-        if self.label is not None:
-            ax.legend(loc="lower right", frameon=False)
-        self.ax_ = ax
-        return self

@@ -11,11 +11,13 @@ from whosin.auditing import Audit, Estimate
 from whosin.auditing.limits import upper_class
 from whosin.auditing.synthetic import SyntheticAudit
 from whosin.guarantees import Guarantee
+from whosin.plots.forest import height_of
 from whosin.plots.queries import QueriesDisplay
 from whosin.reporting.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
+from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.curves import roc_pictures
 from whosin.reporting.drawing import draw
-from whosin.reporting.exposure import NAME_LENGTH, at_risk, groups, height_of, released_rows, spread_of_risk
+from whosin.reporting.exposure import at_risk, groups, released_rows, spread_of_risk
 from whosin.reporting.origin import Setting, reproduce
 from whosin.reporting.words import (
     NOT_MEASURED,
@@ -27,7 +29,7 @@ from whosin.reporting.words import (
     percent,
     percent_down,
     percent_up,
-    two_lines,
+    sentence,
     up,
 )
 
@@ -51,16 +53,17 @@ def _sections(result: Audit, setting: Setting) -> Iterator[Section]:
     yield _answer(result)
     yield _picture(result, setting.guarantee)
     yield _queries(result)
-    yield at_risk(result, setting.ids)
+    yield at_risk(result, setting)
     yield spread_of_risk(result)
     yield groups(result)
     if isinstance(result, SyntheticAudit):
         yield released_rows(result.release_size)
     if setting.guarantee is not None:
-        yield _promise(result, setting.guarantee)
+        found = result.compare(setting.guarantee)
+        yield Section("promise", "Promised versus measured", promised_against_measured(found, result.prior))
     yield _assumed(result, setting.guarantee)
     yield _untested(result)
-    yield Section("method", "How it was measured", [Text(f"{_capital(result.method)}.")])
+    yield Section("method", "How it was measured", [Text(sentence(result.method))])
     yield reproduce(
         setting,
         call=_call(result),
@@ -183,7 +186,7 @@ def _queries(result: Audit) -> Section:
     ranked = sorted(result.queries.items(), key=lambda item: -item[1].estimate)
     shown, level = ranked[:MOST_QUERIES], confidence(result.confidence_level)
     sides = [np.array([getattr(found, side) for _, found in shown]) for side in ("estimate", "lower", "upper")]
-    names = [two_lines(clean(name), NAME_LENGTH) for name, _ in shown]
+    names = [clean(name) for name, _ in shown]
     best, found = shown[0]
     picture = draw(
         "queries",
@@ -211,41 +214,15 @@ def _queries(result: Audit) -> Section:
     return Section("queries", "What the attacker may ask", blocks)
 
 
-def _promise(result: Audit, guarantee: Guarantee) -> Section:
-    found = result.compare(guarantee)
-    level = confidence(found.confidence_level)
-    rows = [
-        ("advantage promised, at most", up(found.promised_advantage)),
-        ("advantage measured, estimate", about(found.advantage.estimate)),
-        ("advantage measured, at least", down(found.advantage.lower)),
-        ("advantage measured, at most", up(found.advantage.upper)),
-        ("outsiders accused by the attack held against the promise, at most", percent_up(found.fpr_upper)),
-        ("members found by it, at least", percent_down(found.tpr_lower)),
-        ("members that the promise lets it find, at most", percent_up(found.promised_tpr)),
-        (f"ε of the measured game at δ = {found.delta:g}, at least", down(found.epsilon_lower)),
-    ]
-    return Section(
-        "promise",
-        "Promised versus measured",
-        [
-            Text(f"The measurement, held against the promise: {found.verdict}.", "answer"),
-            Text(_capital(found.text)),
-            Grid(f"{guarantee} against the measurement ({level} confidence)", ("what", "value"), rows),
-            Heading("What was promised"),
-            Text(guarantee.explain(result.prior)),
-        ],
-    )
-
-
 def _assumed(result: Audit, guarantee: Guarantee | None) -> Section:
     blocks: list[Block] = [
         Text("The numbers hold if these sentences are true. Nobody but the reader can check some of them."),
-        Items([f"{_capital(line)}." for line in result.assumes]),
+        Items([sentence(line) for line in result.assumes]),
     ]
     if guarantee is not None:
         blocks += [
             Heading(f"Assumed by {guarantee}"),
-            Items([f"{_capital(line)}." for line in guarantee.assumes]),
+            Items([sentence(line) for line in guarantee.assumes]),
         ]
     return Section("assumed", "What was assumed", blocks)
 
@@ -286,7 +263,3 @@ def _call(result: Audit) -> str:
         f"wi.{name}({data}, prior={result.prior!r}, metric={metric}, confidence_level={result.confidence_level!r}, "
         f"assignment={result.assignment!r}, rng=…)"
     )
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

@@ -11,7 +11,7 @@ from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Block, Code, Grid, Items, Report, Section, Text
 from whosin.reporting.origin import Setting, reproduce
 from whosin.reporting.promise import promise_numbers, promise_pictures
-from whosin.reporting.words import confidence, count, percent_up
+from whosin.reporting.words import confidence, count, percent_up, sentence
 
 __all__ = ["certificate_report"]
 
@@ -31,11 +31,11 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
     sections += [
         Section("picture", "The picture", promise_pictures(certificate.mip)),
         Section("numbers", "The numbers", promise_numbers(certificate.mip)),
-        Section("assumed", "What was assumed", [Items([_sentence(line) for line in certificate.assumes])]),
+        Section("assumed", "What was assumed", [Items([sentence(line) for line in certificate.assumes])]),
         Section(
             "untested",
             "What was not tested, and is not protected",
-            [Items(list(map(_sentence, certificate.not_protected)))],
+            [Items(list(map(sentence, certificate.not_protected)))],
         ),
         Section("method", "How the limit was had", [_method(certificate)]),
         reproduce(
@@ -107,7 +107,3 @@ def _method(certificate: Certificate) -> Grid:
     if certificate.confidence_level is not None and math.isfinite(certificate.confidence_level):
         rows.append(("confidence", confidence(certificate.confidence_level)))
     return Grid("The certificate", ("what", "value"), rows, frozenset({1}))
-
-
-def _sentence(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:]}."

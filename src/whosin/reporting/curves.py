@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from whosin.auditing.band import Band
 from whosin.guarantees import Guarantee
+from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.plots.audit import AuditDisplay
 from whosin.plots.posterior import PosteriorDisplay
 from whosin.plots.roc import COLOURS, RocDisplay
@@ -20,7 +22,7 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["posterior_picture", "roc_pictures"]
+__all__ = ["belief_after", "posterior_picture", "roc_pictures"]
 
 Array = NDArray[np.float64]
 
@@ -51,11 +53,21 @@ def roc_pictures(
     )
 
 
+def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
+    """Return the range of the belief after any output, in the world that the guarantee's adjacency speaks of.
+
+    Add/remove DP speaks of independent inclusion, replace-one DP of data sets of one known size.
+    """
+    if isinstance(guarantee, DifferentialPrivacy) and getattr(guarantee, "adjacency", "add_remove") == "replace":
+        return guarantee.posterior(prior, world="fixed_size")
+    return guarantee.posterior(prior)
+
+
 def posterior_picture(guarantee: Guarantee) -> Picture:
     """Draw the range of the belief in membership after any output, against the belief before it."""
     prior = np.linspace(0.001, 0.999, 201)
-    ends = np.array([guarantee.posterior(float(p)) for p in prior])
-    low, high = guarantee.posterior(0.5)
+    ends = np.array([belief_after(guarantee, float(p)) for p in prior])
+    low, high = belief_after(guarantee, 0.5)
     return draw(
         "posterior",
         lambda ax: _paint_beliefs(ax, PosteriorDisplay(prior, ends[:, 0], ends[:, 1])),
@@ -72,16 +84,15 @@ def _paint_beliefs(ax: Axes, display: PosteriorDisplay) -> None:
 
 
 def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | None, scale: str, lowest: float) -> None:
+    curve = None if promised is None else promised.roc()
+    fpr = _grid([roc for roc in (None if measured is None else measured[0], curve) if roc is not None], scale, lowest)
+    allowed = None if curve is None else np.asarray(curve.tpr(fpr))
     if measured is not None:
         roc, band = measured
-        fpr = _grid(roc, scale, lowest)
-        AuditDisplay(fpr, roc.tpr(fpr), band.lower.tpr(fpr), band.upper.tpr(fpr), "measured", scale).plot(ax=ax)
-    if promised is not None:
-        curve = promised.roc()
-        fpr = _grid(curve, scale, lowest)
-        RocDisplay(fpr, np.asarray(curve.tpr(fpr)), "promised: at most", scale).plot(
-            ax=ax, color=COLOURS[1], linestyle="-."
-        )
+        sides = roc.tpr(fpr), band.lower.tpr(fpr), band.upper.tpr(fpr)
+        AuditDisplay(fpr, *sides, "measured", scale, allowed).plot(ax=ax)
+    elif allowed is not None:
+        RocDisplay(fpr, allowed, "promised: at most", scale).plot(ax=ax, color=COLOURS[1], linestyle="-.")
     if scale == "log":
         ax.set_xlim(lowest, 1.0)
         ax.set_ylim(lowest, 1.2)
@@ -89,13 +100,12 @@ def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | No
     label_axis(ax.yaxis, as_percent)
 
 
-def _grid(roc: Roc, scale: str, lowest: float) -> Array:
-    """Return false positive rates that show the curve; its corners are among them where they are few."""
+def _grid(curves: Sequence[Roc], scale: str, lowest: float) -> Array:
+    """Return false positive rates that show the curves; the corners of a curve are among them where they are few."""
     ends = np.geomspace(lowest, 1.0, 121)
     even = [np.linspace(0.0, 1.0, 101), 1.0 - ends] if scale == "linear" else []
-    corners = roc.vertices
-    few = corners[:, 0] if corners is not None and len(corners) <= 50 else np.zeros(0)
-    return np.unique(np.concatenate([[0.0], ends, few, *even]))
+    corners = [roc.vertices[:, 0] for roc in curves if roc.vertices is not None and len(roc.vertices) <= 50]
+    return np.unique(np.concatenate([[0.0], ends, *corners, *even]))
 
 
 def _in_words(measured: tuple[Roc, Band] | None, promised: Guarantee | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from whosin.plots.roc import COLOURS
+from whosin.plots.roc import COLOURS, GREY
 from whosin.reporting.blocks import Picture
 from whosin.reporting.words import clean
 
@@ -22,7 +22,11 @@ __all__ = ["as_percent", "draw", "label_axis"]
 INK = "#010203"
 """Stands for the colour of the text of the page, which the reader's light or dark setting decides."""
 
-_COLOURS = {INK: "currentColor", **{colour.lower(): f"var(--line-{i})" for i, colour in enumerate(COLOURS[:3])}}
+_COLOURS = {
+    INK: "currentColor",
+    GREY.lower(): "var(--quiet)",
+    **{colour.lower(): f"var(--line-{i})" for i, colour in enumerate(COLOURS[:4])},
+}
 """Colours that the style sheet sets for light and for dark pages."""
 
 _STYLE: Any = {

@@ -10,9 +10,11 @@ import numpy as np
 from whosin.auditing import Audit, GroupRow
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.synthetic import SyntheticAudit
-from whosin.plots.audit import GroupsDisplay, IndividualDisplay
+from whosin.plots.audit import GroupsDisplay, IndividualDisplay, RankedDisplay
+from whosin.plots.forest import height_of
 from whosin.reporting.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
 from whosin.reporting.drawing import as_percent, draw, label_axis
+from whosin.reporting.origin import Setting
 from whosin.reporting.words import (
     about,
     clean,
@@ -22,14 +24,13 @@ from whosin.reporting.words import (
     percent,
     percent_down,
     percent_up,
-    two_lines,
     up,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NAME_LENGTH", "at_risk", "groups", "height_of", "released_rows", "spread_of_risk"]
+__all__ = ["LEFT_OUT", "at_risk", "groups", "released_rows", "spread_of_risk"]
 
 LISTED = 20
 """Records in the ranked list."""
@@ -37,17 +38,14 @@ MOST_GROUPS = 30
 """Groups in one table or picture."""
 BELIEFS = (0.5, 0.6, 0.75, 0.9, 0.95, 0.99)
 TOLERATED = (0.05, 0.1, 0.2, 0.3, 0.5)
-NAME_LENGTH = 28
-"""Characters on a line of a name in a picture."""
+LEFT_OUT = "Which records they are was left out of this copy on purpose."
 POINTS = 400
 """Members drawn in the picture of all risks, evenly by rank."""
 
 
-def at_risk(result: Audit, ids: Sequence[object] | None) -> Section:
-    """Return the members of the highest scores, by row number or id; never their values."""
+def at_risk(result: Audit, setting: Setting) -> Section:
+    """Return how many members are surely exposed and, unless they are to be left out, which; never their values."""
     level, prior = confidence(result.confidence_level), percent(result.prior)
-    closest = result.closest if isinstance(result, SyntheticAudit) else None
-    ranked = result.individual.highest(LISTED, "member")
     surely = int(np.sum(result.individual.simultaneous_lower[: result.members] > result.prior))
     if surely:
         opening = (
@@ -57,36 +55,57 @@ def at_risk(result: Audit, ids: Sequence[object] | None) -> Section:
     else:
         opening = (
             f"For none of the {count(result.members)} members can it be said with {level} confidence that the answer "
-            f"raises the probability of membership above the {prior} it was before. The order below may be chance."
+            f"raises the probability of membership above the {prior} it was before."
         )
-    named = "Records are named by the ids that were given." if ids is not None else (
+    if not setting.individuals:
+        return Section("who", "Who is at risk", [Text(f"{opening} {LEFT_OUT}")])
+    named = "Records are named by the ids that were given." if setting.ids is not None else (
         "Records are named by their row in the data as given; the first row is row 0."
     )  # fmt: skip
-    head = ["record", "probability of membership", "at least", "at most"]
-    rows = []
-    for row in ranked:
-        name = clean(ids[row["index"]]) if ids is not None else f"row\u00a0{row['index']}"
-        limits = percent_down(row["simultaneous_lower"]), percent_up(row["simultaneous_upper"])
-        rows.append([name, percent(row["risk"]), *limits])
-        if closest is not None:
-            rows[-1].append(f"row\u00a0{closest[row['index']]}")
-    if closest is not None:
-        head.append("closest released row")
+    chance = "" if surely else " The order below may be chance."
     blocks: list[Block] = [
-        Text(f"{opening} {named}"),
-        Grid(
-            f"The members with the highest scores, the highest first; limits hold for all records at once ({level})",
-            head,
-            rows,
-            frozenset({4}),
-        ),
+        Text(f"{opening}{chance} {named}"),
+        *_ranked(result, setting.ids, level),
         Text(
             "This list says who was in the data. Keep it where the data is kept, and leave it out of copies that go "
-            "further. Records with equal probabilities differ by their score alone.",
+            "further (individuals=False). Records with equal probabilities differ by their score alone.",
             "small",
         ),
     ]
     return Section("who", "Who is at risk", blocks)
+
+
+def _ranked(result: Audit, ids: Sequence[object] | None, level: str) -> list[Block]:
+    """Return the members of the highest scores as a picture and as a table."""
+    closest = result.closest if isinstance(result, SyntheticAudit) else None
+    ranked = result.individual.highest(LISTED, "member")
+    names = [clean(ids[row["index"]]) if ids is not None else f"row\u00a0{row['index']}" for row in ranked]
+    sides = [np.array([row[side] for row in ranked]) for side in ("risk", "simultaneous_lower", "simultaneous_upper")]
+    prior = percent(result.prior)
+    picture = draw(
+        "ranked",
+        lambda ax: _paint_ranked(ax, RankedDisplay(names, sides[0], sides[1], sides[2], result.prior)),
+        alt=f"Probability of membership of the {len(names)} members with the highest scores, with limits: from "
+        f"{percent(float(sides[0][0]))} to {percent(float(sides[0][-1]))}; before the answer it was {prior}.",
+        caption=f"The members with the highest scores, the highest on top. Lines: {level} limits for all records at "
+        f"once; dashed: the {prior} before the answer.",
+        size=(5.6, height_of(names)),
+    )
+    head = ["record", "probability of membership", "at least", "at most"]
+    rows = [
+        [name, percent(row["risk"]), percent_down(row["simultaneous_lower"]), percent_up(row["simultaneous_upper"])]
+        for name, row in zip(names, ranked, strict=True)
+    ]
+    if closest is not None:
+        head.append("closest released row")
+        rows = [[*cells, f"row\u00a0{closest[row['index']]}"] for cells, row in zip(rows, ranked, strict=True)]
+    caption = f"The members with the highest scores, the highest first; limits hold for all records at once ({level})"
+    return [Pictures([picture]), Grid(caption, head, rows, frozenset({4}))]
+
+
+def _paint_ranked(ax: Axes, display: RankedDisplay) -> None:
+    display.plot(ax=ax)
+    label_axis(ax.xaxis, as_percent)
 
 
 def spread_of_risk(result: Audit) -> Section:
@@ -199,13 +218,7 @@ def released_rows(size: ReleaseSize | None) -> Section:
 
 def _paint_sizes(ax: Axes, size: ReleaseSize) -> None:
     size.plot(ax)
-    ax.set_ylim(0.0, 1.3 * max(found.upper for found in size.advantages))
     label_axis(ax.xaxis, lambda rows: f"{rows:,.0f}")
-
-
-def height_of(names: Sequence[str]) -> float:
-    """Return the height in inches of a picture with one line of limits for each name."""
-    return 0.9 + (0.4 if any("\n" in name for name in names) else 0.3) * len(names)
 
 
 def _rows_within(size: ReleaseSize, target: float) -> str:
@@ -250,21 +263,13 @@ def _group_cells(row: GroupRow) -> list[str]:
 
 def _forest(name: str, rows: Sequence[GroupRow], level: str) -> Picture:
     """Draw the groups from the most exposed at the top."""
-    below = rows[::-1]
-    sides = [np.array([getattr(row.advantage, side) for row in below]) for side in ("estimate", "lower", "upper")]
-
-    names = [two_lines(clean(row.name), NAME_LENGTH) for row in below]
-
-    def paint(ax: Axes) -> None:
-        GroupsDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax)
-        ax.set_ylim(-0.6, len(below) - 0.4)
-        ax.set_xlabel("advantage (TPR - FPR)")
-
+    sides = [np.array([getattr(row.advantage, side) for row in rows]) for side in ("estimate", "lower", "upper")]
+    names = [clean(row.name) for row in rows]
     listed = "; ".join(f"{clean(row.name)} {about(row.advantage.estimate)}" for row in rows[:5])
     more = "" if len(rows) <= 5 else f", and {len(rows) - 5} more in the table"
     return draw(
         f"groups-{name}",
-        paint,
+        lambda ax: GroupsDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
         alt=f"Advantage by group with limits: {listed}{more}.",
         caption=f"Advantage by group, the most exposed on top. Lines: {level} limits, all at once; dashed: none.",
         size=(5.6, height_of(names)),

@@ -13,7 +13,9 @@ from whosin.reporting.blocks import Block, Code, Grid, Section, Text
 
 __all__ = ["Setting", "reproduce"]
 
-PACKAGES = ("whosin", "numpy", "scipy", "scikit-learn")
+PACKAGES = (
+    "whosin", "numpy", "scipy", "scikit-learn", "narwhals", "polars", "numba", "dp-accounting", "opendp",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Setting:
     ids: Sequence[object] | None
     command: str | None
     date: datetime.date
+    individuals: bool = True
+    """Whether exposed records are named."""
 
 
 def reproduce(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 
-from whosin.auditing import Audit
+from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
 from whosin.errors import InputError, InputTypeError, MissingExtraError
 from whosin.guarantees import Guarantee
 from whosin.population import PopulationPrivacy
@@ -23,7 +23,8 @@ from whosin.reporting.words import clean
 
 __all__ = ["report"]
 
-Result = Audit | Guarantee | PopulationPrivacy | Release | Certificate
+Single = Audit | OneRunAudit | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
+Result = Single | Mapping[str, Audit]
 
 
 @overload
@@ -34,6 +35,7 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
+    individuals: bool = True,
     command: str | None = None,
     force: bool = False,
     date: datetime.date | None = None,
@@ -48,6 +50,7 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
+    individuals: bool = True,
     command: str | None = None,
     force: bool = False,
     date: datetime.date | None = None,
@@ -61,6 +64,7 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
+    individuals: bool = True,
     command: str | None = None,
     force: bool = False,
     date: datetime.date | None = None,
@@ -69,17 +73,19 @@ def report(
 
     Parameters
     ----------
-    result : Audit, Guarantee, PopulationPrivacy, Release or Certificate
-        What to report.
+    result : Audit, OneRunAudit, Comparison, Guarantee, PopulationPrivacy, Release, Certificate or mapping of audits
+        What to report. Several audits go in as a mapping of a name to each, and are laid side by side.
     path : path, optional
         File to write; without it the page is returned as text.
     title : str, optional
         Heading of the report.
     guarantee : Guarantee, optional
-        For an audit: the promise that the measurement is held against.
+        For one audit or several, and for one run: the promise that the measurement is held against.
     ids : sequence, optional
         For an audit: one name or number for each member, in their order; for a population: one for each record. They
         stand in the list of exposed records instead of row numbers.
+    individuals : bool
+        Whether the most exposed records are listed. False leaves out who they are, for copies that go further.
     command : str, optional
         The command or call that gave the result, printed under how to reproduce it.
     force : bool
@@ -105,11 +111,15 @@ def report(
     """
     target = None if path is None else _check_path(path, force)
     setting = Setting(
-        _check_guarantee(result, guarantee), _check_ids(result, ids), _check_text("command", command), _check_date(date)
+        _check_guarantee(result, guarantee),
+        _check_ids(result, ids, individuals),
+        _check_text("command", command),
+        _check_date(date),
+        _check_individuals(individuals),
     )
     heading = _check_text("title", title)
     _check_extras()
-    page = _render(_build(result, setting), heading, setting.date)
+    page = _render(_build(result, setting), heading, setting.date, _names_records(result, setting))
     if target is None:
         return page
     _write(target, page, force)
@@ -119,11 +129,20 @@ def report(
 def _build(result: Result, setting: Setting) -> Report:
     from whosin.reporting.audit import audit_report
     from whosin.reporting.certificate import certificate_report
+    from whosin.reporting.comparison import comparison_report
+    from whosin.reporting.one_run import one_run_report
     from whosin.reporting.population import population_report
     from whosin.reporting.promise import guarantee_report
+    from whosin.reporting.several import several_report
 
     if isinstance(result, Audit):
         return audit_report(result, setting)
+    if isinstance(result, Mapping):
+        return several_report(result, setting)
+    if isinstance(result, OneRunAudit):
+        return one_run_report(result, setting)
+    if isinstance(result, Comparison | OneRunComparison):
+        return comparison_report(result, setting)
     if isinstance(result, Guarantee):
         return guarantee_report(result, setting)
     if isinstance(result, PopulationPrivacy):
@@ -131,7 +150,12 @@ def _build(result: Result, setting: Setting) -> Report:
     return certificate_report(result, setting)
 
 
-def _render(content: Report, title: str | None, date: datetime.date) -> str:
+def _names_records(result: Result, setting: Setting) -> bool:
+    """Whether the page names exposed records, by row number or id."""
+    return setting.individuals and isinstance(result, Audit | PopulationPrivacy)
+
+
+def _render(content: Report, title: str | None, date: datetime.date, named: bool) -> str:
     from importlib.metadata import version
 
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -143,7 +167,7 @@ def _render(content: Report, title: str | None, date: datetime.date) -> str:
     environment.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["drawing"] = Markup
     page = environment.get_template("page.html.j2").render(
-        report=content, title=title or content.title, date=date.isoformat(), version=version("whosin")
+        report=content, title=title or content.title, date=date.isoformat(), version=version("whosin"), named=named
     )
     return f"{page.rstrip()}\n"
 
@@ -181,25 +205,45 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
         raise InputError(f"path={str(target)!r} is there already; force=True replaces it")
 
 
-def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
-    if not isinstance(result, Result):
+def _check_result(result: Any) -> None:
+    if isinstance(result, Mapping):
+        if not result:
+            raise InputError("result takes at least one audit, got an empty mapping")
+        for name, found in result.items():
+            if not isinstance(name, str) or not name.strip() or not isinstance(found, Audit):
+                raise InputTypeError(
+                    f"result takes a mapping of names to audits, got {_glimpse(name)}: {type(found).__name__}"
+                )
+    elif not isinstance(result, Single):
         raise InputTypeError(
-            "result takes an audit, a guarantee, a PopulationPrivacy, a Release or a Certificate, got "
-            f"{_glimpse(result)} of type {type(result).__name__}"
+            "result takes an audit, a guarantee, a population, a release, a certificate, a comparison or a mapping of "
+            f"audits, got {_glimpse(result)} of type {type(result).__name__}"
         )
+
+
+def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
+    _check_result(result)
     if guarantee is None:
         return None
     if not isinstance(guarantee, Guarantee):
         raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {_glimpse(guarantee)}")
-    if not isinstance(result, Audit):
+    if not isinstance(result, Audit | OneRunAudit | Mapping):
         raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
     return guarantee
 
 
-def _check_ids(result: Result, ids: Any) -> Sequence[Any] | None:
+def _check_individuals(individuals: Any) -> bool:
+    if not isinstance(individuals, bool | np.bool_):
+        raise InputTypeError(f"individuals takes True or False, got {_glimpse(individuals)}")
+    return bool(individuals)
+
+
+def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | None:
     """Names or numbers only: a record must not slip in as its own id."""
     if ids is None:
         return None
+    if not individuals:
+        raise InputError("ids names the exposed records, and individuals=False leaves them out: give one of the two")
     if isinstance(result, Audit):
         expected, whose = result.members, "member"
     elif isinstance(result, PopulationPrivacy):

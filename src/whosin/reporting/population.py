@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from whosin.population import PopulationPrivacy
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
 from whosin.reporting.drawing import draw
+from whosin.reporting.exposure import LEFT_OUT
 from whosin.reporting.origin import Setting, reproduce
 from whosin.reporting.promise import NOT_PROMISED
-from whosin.reporting.words import clean, confidence, count, down, percent_up, up
+from whosin.reporting.words import clean, confidence, count, down, percent_up, sentence, up
 
 __all__ = ["population_report"]
 
@@ -32,11 +31,11 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
         Section("question", "The question", [Text(_question(result))]),
         Section("answer", "The answer", _answer(result)),
         Section("picture", "The picture", _picture(result)),
-        Section("who", "Who is at risk", _at_risk(result, setting.ids)),
+        Section("who", "Who is at risk", _at_risk(result, setting)),
         Section(
             "assumed",
             "What was assumed",
-            [Items([f"{line[:1].upper()}{line[1:]}." for line in result.assumes])],
+            [Items([sentence(line) for line in result.assumes])],
         ),
         Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)]),
         Section(
@@ -120,7 +119,11 @@ def _place(share: float, size: int) -> int:
     return max(0, int(np.ceil(round(share * size, 9))) - 1)
 
 
-def _at_risk(result: PopulationPrivacy, ids: Sequence[object] | None) -> list[Block]:
+def _at_risk(result: PopulationPrivacy, setting: Setting) -> list[Block]:
+    ids = setting.ids
+    if not setting.individuals:
+        ends = f"from {up(float(result.per_record.min()))} to {up(float(result.per_record.max()))}"
+        return [Text(f"The practical parameters of the records run {ends}. {LEFT_OUT}")]
     order = np.argsort(-result.per_record, kind="stable")[:LISTED]
     lower = result.per_record_lower
     head = ["record", *([] if lower is None else ["ε̃, at least"]), "ε̃, at most"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from whosin.guarantees import Guarantee
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
-from whosin.reporting.curves import posterior_picture, roc_pictures
+from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
 from whosin.reporting.origin import Setting, reproduce
-from whosin.reporting.words import percent, percent_down, percent_up, up
+from whosin.reporting.words import percent, percent_down, percent_up, sentence, up
 
 __all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
 
@@ -34,10 +34,10 @@ def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
                 )
             ],
         ),
-        Section("answer", "The answer", [Text(_in_one_sentence(guarantee), "answer"), Text(guarantee.explain())]),
+        Section("answer", "The answer", [Text(_in_onesentence(guarantee), "answer"), Text(guarantee.explain())]),
         Section("picture", "The picture", promise_pictures(guarantee)),
         Section("numbers", "The numbers", promise_numbers(guarantee)),
-        Section("assumed", "What was assumed", [Items([_sentence(line) for line in guarantee.assumes])]),
+        Section("assumed", "What was assumed", [Items([sentence(line) for line in guarantee.assumes])]),
         Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)]),
         reproduce(setting, call=f"wi.{guarantee!r}"),
     )
@@ -53,7 +53,7 @@ def promise_pictures(guarantee: Guarantee) -> list[Block]:
         ),
         roc_pictures(promised=guarantee),
     ]
-    if guarantee.posterior(0.5) != (0.0, 1.0):
+    if belief_after(guarantee, 0.5) != (0.0, 1.0):
         blocks.append(Pictures([posterior_picture(guarantee)]))
     return blocks
 
@@ -62,7 +62,7 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     """Return the promise at several priors and at several false positive rates."""
     beliefs = []
     for prior in PRIORS:
-        low, high = guarantee.posterior(prior)
+        low, high = belief_after(guarantee, prior)
         right = percent_up(guarantee.accuracy(prior))
         beliefs.append(
             (percent(prior), percent_up(max(prior, 1.0 - prior)), right, percent_down(low), percent_up(high))
@@ -92,12 +92,8 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     ]
 
 
-def _in_one_sentence(guarantee: Guarantee) -> str:
+def _in_onesentence(guarantee: Guarantee) -> str:
     return (
         f"Whoever gives a record an even chance of being in the data guesses right at most "
         f"{percent_up(guarantee.accuracy(0.5))} of the time after seeing the release; without looking it is 50%."
     )
-
-
-def _sentence(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:]}."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import textwrap
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 __all__ = [
-    "about", "clean", "confidence", "count", "down", "percent", "percent_down", "percent_up", "two_lines", "up",
+    "about", "capital", "clean", "confidence", "count", "down", "percent", "percent_down", "percent_up", "sentence",
+    "up",
 ]  # fmt: skip
 
 NOT_MEASURED = "–"
@@ -65,10 +65,14 @@ def clean(text: Any) -> str:
     return _UNFIT.sub("\ufffd", str(text))
 
 
-def two_lines(text: str, width: int) -> str:
-    """Return the text on at most two lines, with … where it does not fit; words longer than a line are cut."""
-    lines = textwrap.wrap(text, width, max_lines=2, placeholder="…", break_on_hyphens=False)
-    return "\n".join(lines)
+def capital(text: str) -> str:
+    """Return the text with its first letter large."""
+    return text[:1].upper() + text[1:]
+
+
+def sentence(line: str) -> str:
+    """Return a line as a sentence: a capital in front, a full stop behind."""
+    return f"{capital(line)}."
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:

@@ -1,0 +1,121 @@
+"""The report of one training run with random canaries: what it says about ε, and what it cannot say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from whosin.auditing import OneRunAudit
+from whosin.plots.chance import ChanceDisplay
+from whosin.reporting.blocks import Grid, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.comparison import promised_against_measured
+from whosin.reporting.drawing import as_percent, draw, label_axis
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.words import confidence, count, down, percent, percent_up, sentence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["one_run_report"]
+
+CLAIMS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Values of ε whose chance is shown."""
+
+
+def one_run_report(result: OneRunAudit, setting: Setting) -> Report:
+    """Return the report of an audit in one run."""
+    return Report("How private can this training be?", "audit of one training run", tuple(_sections(result, setting)))
+
+
+def _sections(result: OneRunAudit, setting: Setting) -> Iterator[Section]:
+    yield Section(
+        "question",
+        "The question",
+        [
+            Text(
+                f"A model was trained on data into which {count(result.canaries)} made-up records (canaries) were put, "
+                "each or not by the toss of a coin. Somebody who sees the model guesses which ones went in. A small ε "
+                "allows only so many right guesses: how small can the ε of this training be?"
+            )
+        ],
+    )
+    yield Section("answer", "The answer", [Text(_in_one_sentence(result), "answer"), Text(result.explain())])
+    yield Section("picture", "The picture", [Text(_READ), Pictures([_picture(result)])])
+    yield Section("numbers", "The numbers", [_ways(result), _claims(result)])
+    if setting.guarantee is not None:
+        yield Section(
+            "promise",
+            "Promised versus measured",
+            promised_against_measured(result.compare(setting.guarantee), prior=0.5),
+        )
+    yield Section("assumed", "What was assumed", [Items([sentence(line) for line in result.assumes])])
+    yield Section("untested", "What was not tested", [Items(_UNTESTED)])
+    yield reproduce(
+        setting,
+        call=f"wi.audit_one_run(scores, included, guesses=…, delta={result.delta!r}, "
+        f"confidence_level={result.confidence_level!r}, rng=…)",
+        unknown="Scores, coins and the seed are not kept in the result: fill them in.",
+    )
+
+
+def _in_one_sentence(result: OneRunAudit) -> str:
+    level, delta = confidence(result.confidence_level), f" at δ = {result.delta:g}" if result.delta else ""
+    if result.epsilon_lower > 0.0:
+        limit = down(result.epsilon_lower)
+        return f"If the training is differentially private, its ε{delta} is at least {limit} ({level} confidence)."
+    return f"This run refutes no ε{delta}: the guesses were no better than chance explains ({level} confidence)."
+
+
+def _picture(result: OneRunAudit) -> Picture:
+    """Draw the chance of the guesses by claimed ε, up to twice the limit."""
+    epsilon = np.linspace(0.0, max(2.0, 2.0 * result.epsilon_lower), 41)
+    chance = np.array([result.p_value(float(claim)) for claim in epsilon])
+    level = 1.0 - result.confidence_level
+    return draw(
+        "chance",
+        lambda ax: _paint(ax, ChanceDisplay(epsilon, chance, level)),
+        alt=f"Chance of so many right guesses against the ε that is claimed: at most {percent_up(float(chance[0]))} "
+        f"at ε = 0; claims below {down(result.epsilon_lower)} are refuted.",
+        caption="The chance of so many right guesses, at most, by claimed ε. Below the dashed line a claim is refuted.",
+    )
+
+
+def _paint(ax: Axes, display: ChanceDisplay) -> None:
+    display.plot(ax=ax)
+    label_axis(ax.yaxis, as_percent)
+
+
+def _ways(result: OneRunAudit) -> Grid:
+    rows = [
+        (
+            f"{count(way.guessed_in)} said to be in, {count(way.guessed_out)} out",
+            count(way.right),
+            count(way.guesses),
+            percent(way.right / way.guesses) if way.guesses else "–",
+        )
+        for way in result.counts
+    ]
+    return Grid("Ways to guess; the confidence is shared among them", ("guesses", "right", "of", "share"), rows)
+
+
+def _claims(result: OneRunAudit) -> Grid:
+    rows = [(f"{epsilon:g}", percent_up(result.p_value(epsilon))) for epsilon in CLAIMS]
+    return Grid(
+        f"Chance of so many right guesses if the training were ε-DP at δ = {result.delta:g}",
+        ("ε", "chance, at most"),
+        rows,
+    )
+
+
+_READ = (
+    "The smaller the claimed ε, the less likely are so many right guesses. Claims left of where the curve crosses the "
+    "dashed line do not fit the run."
+)
+_UNTESTED = (
+    "How much larger than this limit ε is: a stronger attack, or more canaries, may find more.",
+    "The people in the data: canaries were guessed, and people may be easier or harder to find.",
+    "Other trainings: another run, with other data or settings, may give away more.",
+    "Other harms: guessing the values of a person's record, linking it with other tables, or rebuilding it.",
+)

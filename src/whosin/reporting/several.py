@@ -1,0 +1,183 @@
+"""The report of several audits side by side: one table, one picture, then each in a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from whosin.auditing import Audit, Estimate
+from whosin.guarantees import Guarantee
+from whosin.plots.forest import height_of
+from whosin.plots.queries import QueriesDisplay
+from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.drawing import draw
+from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.words import (
+    about,
+    clean,
+    confidence,
+    count,
+    down,
+    percent,
+    percent_down,
+    percent_up,
+    sentence,
+    up,
+)
+
+__all__ = ["several_report"]
+
+RATE = 0.01
+"""False positive rate at which the table reads each curve."""
+
+
+def several_report(results: Mapping[str, Audit], setting: Setting) -> Report:
+    """Return the report of audits by name, in their order; no record is named in it."""
+    return Report(
+        "Can anyone tell who is in the data?", f"{len(results)} audits side by side", tuple(_sections(results, setting))
+    )
+
+
+def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Section]:
+    yield Section(
+        "question",
+        "The question",
+        [
+            Text(
+                f"{len(results)} audits were run: {'; '.join(results)}. In which of them can somebody tell members "
+                "from others, and how well?"
+            )
+        ],
+    )
+    yield Section("answer", "The answer", [Text(_in_one_sentence(results), "answer"), Text(_together(results))])
+    yield Section("picture", "The picture", [Pictures([_picture(results)]), _table(results)])
+    yield Section("each", "Each audit in words", _each(results))
+    if setting.guarantee is not None:
+        yield Section("promise", "Promised versus measured", _promise(results, setting.guarantee))
+    yield Section("assumed", "What was assumed", _assumed(results))
+    yield Section("untested", "What was not tested", [Items(_UNTESTED)])
+    yield Section(
+        "method", "How it was measured", [Items([f"{name}: {found.method}." for name, found in results.items()])]
+    )
+    yield reproduce(
+        setting,
+        call="wi.report({name: audit, …}, path)",
+        unknown="Each audit has a report of its own with its call, its queries and the members at risk.",
+        fingerprints=_fingerprints(results),
+    )
+
+
+def _in_one_sentence(results: Mapping[str, Audit]) -> str:
+    beyond = [name for name, found in results.items() if found.advantage.lower > 0.0]
+    worst = max(results, key=lambda name: results[name].advantage.estimate)
+    found = results[worst].advantage
+    if not beyond:
+        return (
+            f"In none of the {len(results)} audits was an attack found that beats chance; the largest upper limit of "
+            f"an advantage is {up(max(each.advantage.upper for each in results.values()))}."
+        )
+    return (
+        f"In {len(beyond)} of {len(results)} audits an attack beats chance ({'; '.join(beyond)}); the largest "
+        f"advantage is that of {worst}, about {about(found.estimate)}, at least {down(found.lower)} and at most "
+        f"{up(found.upper)} ({confidence(results[worst].confidence_level)} confidence)."
+    )
+
+
+def _together(results: Mapping[str, Audit]) -> str:
+    missed = sum(1.0 - found.confidence_level for found in results.values())
+    joint = f"with at least {percent_down(1.0 - missed)} confidence" if missed < 1.0 else "with no stated confidence"
+    return (
+        f"The limits of each audit hold by themselves; all {len(results)} hold together {joint}. Releases from the "
+        "same data add up: none of these audits saw two of them at once."
+    )
+
+
+def _picture(results: Mapping[str, Audit]) -> Picture:
+    names = [clean(name) for name in results]
+    found = [each.advantage for each in results.values()]
+    sides = [np.array([getattr(each, side) for each in found]) for side in ("estimate", "lower", "upper")]
+    listed = "; ".join(f"{name} {about(each.estimate)}" for name, each in zip(names, found, strict=True))
+    return draw(
+        "several",
+        lambda ax: QueriesDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
+        alt=f"Advantage of each audit with limits: {listed}.",
+        caption="Advantage by audit, in the order given. Lines: limits of each; dashed: a blind guess.",
+        size=(5.6, height_of(names)),
+    )
+
+
+def _table(results: Mapping[str, Audit]) -> Grid:
+    rows = []
+    for name, found in results.items():
+        low = found.tpr_at(RATE)
+        rows.append(
+            (
+                name,
+                count(found.members),
+                count(found.non_members),
+                *_limits(found.advantage),
+                f"{percent(low.estimate)} ({percent_down(low.lower)} to {percent_up(low.upper)})",
+                up(found.detectable),
+            )
+        )
+    head = (
+        "audit",
+        "members",
+        "others",
+        "advantage",
+        "at least",
+        "at most",
+        f"members found at {percent(RATE)} accused",
+        "smallest leak likely found",
+    )
+    return Grid("The audits side by side; each with its own limits", head, rows)
+
+
+def _limits(found: Estimate) -> tuple[str, str, str]:
+    return about(found.estimate), down(found.lower), up(found.upper)
+
+
+def _each(results: Mapping[str, Audit]) -> list[Block]:
+    blocks: list[Block] = []
+    for name, found in results.items():
+        surely = int(np.sum(found.individual.simultaneous_lower[: found.members] > found.prior))
+        exposed = f"Surely likelier to be members than before the answer: {count(surely)} of {count(found.members)}."
+        blocks += [Heading(name), Text(found.explain()), Text(exposed)]
+    return blocks
+
+
+def _promise(results: Mapping[str, Audit], guarantee: Guarantee) -> list[Block]:
+    rows = []
+    for name, found in results.items():
+        held = found.compare(guarantee)
+        rows.append((name, up(held.promised_advantage), *_limits(held.advantage), held.verdict))
+    head = ("audit", "promised, at most", "measured", "at least", "at most", "verdict")
+    return [Grid(f"Advantages held against {guarantee}", head, rows, frozenset({5})), Text(guarantee.explain())]
+
+
+def _assumed(results: Mapping[str, Audit]) -> list[Block]:
+    """Return what all audits assume, then what is assumed by some."""
+    common = [line for line in next(iter(results.values())).assumes if all(line in r.assumes for r in results.values())]
+    blocks: list[Block] = [Text("Every audit rests on these sentences."), Items([sentence(line) for line in common])]
+    for name, found in results.items():
+        own = [sentence(line) for line in found.assumes if line not in common]
+        if own:
+            blocks += [Heading(f"Assumed by {name}"), Items(own)]
+    return blocks
+
+
+def _fingerprints(results: Mapping[str, Audit]) -> dict[str, str]:
+    return {
+        f"{name}: {table}": value
+        for name, found in results.items()
+        for table, value in (getattr(found, "fingerprints", None) or {}).items()
+    }
+
+
+_UNTESTED = (
+    "What two of the releases tell together: each audit looked at its own.",
+    "Queries and attackers that none of the audits tried: the upper limits say nothing about them.",
+    "Membership beyond these records: other people, and other trainings, may fare differently.",
+    "Other harms: guessing the values of a person's record, linking it with other tables, or rebuilding it.",
+)
