@@ -16,14 +16,20 @@ Progress = Callable[[float], None]
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Return how many threads ``n_jobs`` asks for, as joblib counts: -1 is all cores, None one unless configured."""
+    """Return how many threads ``n_jobs`` asks for, as joblib counts: -1 is all cores, None one unless configured.
+
+    They are threads of this machine: a backend of joblib that reaches others does not count for more than one.
+    """
     if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-(2**31)) == 0:
         raise InputError("n_jobs takes a whole number other than 0, or None, got 0")
     if n_jobs == 1:
         return 1
-    import joblib
+    from joblib.parallel import ThreadingBackend, get_active_backend
 
-    return int(joblib.effective_n_jobs(n_jobs))
+    backend, configured = get_active_backend()
+    if type(backend).__module__ != "joblib._parallel_backends":
+        backend, configured = ThreadingBackend(), 1
+    return int(backend.effective_n_jobs(configured if n_jobs is None else n_jobs))
 
 
 def run_tasks(tasks: Sequence[Callable[[], None]], threads: int, done: Callable[[], None]) -> None:

@@ -41,7 +41,7 @@ def from_replacements(
     target = draw.per_divergence(eta)
     check_draws(eta, target, budget)
     rounds = pilot_size(budget.subsets) + budget.subsets
-    results = run(_Round(trainer, pilot), seeds_of(rng, rounds), budget.n_jobs, budget.tick)
+    results = run(_Round(trainer, pilot), seeds_of(rng, rounds), budget.n_jobs, budget.tick, budget.journal)
     distances = np.array(collect(results, "rounds of retraining"))
     known = len(distances) - budget.subsets
     test = ScaleTest(noise.kind, target, budget.level, log_gamma=draw.log_gamma)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -60,6 +61,7 @@ def protect(
     n_jobs: int | None = None,
     rng: Any = None,
     progress: Progress | None = None,
+    journal: str | os.PathLike[str] | None = None,
     keep_training: bool = False,
     testing_source: SeededSource | None = None,
 ) -> Release:
@@ -104,11 +106,16 @@ def protect(
     confidence_level : float
         Probability that a sampled certificate holds.
     n_jobs : int, optional
-        Processes for the trainings (joblib). The result does not depend on it.
+        Processes for the trainings (joblib); inside ``joblib.parallel_config(backend="dask")`` or another backend of
+        other machines the estimator is trained there. The result does not depend on it.
     rng : optional
         Seeds the pilot and certification subsets only. The draw and the noise come from a secure source without a seed.
     progress : callable, optional
         Called with the share of the trainings done.
+    journal : path, optional
+        A file that keeps what each training gave, so that a later call with the same estimator, records, settings and
+        ``rng``, which must be given, trains only what is missing. It holds estimates without noise, and is as
+        confidential as the records. The draw and the noise of the release are never in it.
     keep_training : bool
         Keep the positions of the drawn records in ``training``. They must not be published.
     testing_source : SeededSource, optional
@@ -135,7 +142,7 @@ def protect(
     draw = draw_of(len(pool), train_fraction)
     eta = _eta(eta, draw)
     kind = _noise(noise, norm, split)
-    budget = _budget(subsets, confidence_level, n_jobs)
+    budget = _budget(subsets, confidence_level, n_jobs, journal, rng)
     request = _Request(
         eta,
         kind,
@@ -217,7 +224,7 @@ def _plan_for_black_box(
     if request.ball is None and (average or request.sensitivity == "moment" or budget.subsets == 0):
         check_draws(eta, draw.per_divergence(eta) if average else eta, budget)
     total = pilot_size(budget.subsets) * (2 if average else 1) + budget.subsets
-    budget = Budget(budget.subsets, budget.confidence_level, budget.n_jobs, _ticks(progress, total))
+    budget = replace(budget, tick=_ticks(progress, total))
     pilot_rng, rng = _generators(rng)
     shaped = noise.kind == "gaussian" and radius is None
     trainer, pilot = run_pilot(trainer, noise, budget, pilot_rng, shaped=shaped, centre=centre)
@@ -353,12 +360,14 @@ def _noise(noise: Any, norm: Any, split: Any) -> Noise:
     return Noise(kind, p, check_choice("split", split, SPLITS))
 
 
-def _budget(subsets: Any, confidence_level: Any, n_jobs: Any) -> Budget:
+def _budget(subsets: Any, confidence_level: Any, n_jobs: Any, journal: Any, rng: Any) -> Budget:
     count = check_whole("subsets", subsets, low=0)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     if n_jobs is not None and (check_whole("n_jobs", n_jobs, low=-(10**6)) == 0):
         raise InputError("n_jobs takes a number of processes or None, got 0")
-    return Budget(count, level, n_jobs, None)
+    if journal is not None and rng is None:
+        raise InputError("rng is needed with journal=: a number, so that another run finds the same subsets")
+    return Budget(count, level, n_jobs, None, journal)
 
 
 def _bound(name: str, value: Any) -> float | None:

@@ -13,6 +13,7 @@ No assumption is made about the estimator. It may be random, heavy-tailed or uns
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -46,6 +47,7 @@ class Budget:
     confidence_level: float
     n_jobs: int | None
     tick: Callable[[], None] | None
+    journal: str | os.PathLike[str] | None = None
 
     @property
     def level(self) -> float:
@@ -97,7 +99,7 @@ def run_pilot(
     """
     seeds = seeds_of(rng, pilot_size(budget.subsets))
     trainer = trainer.settled(seeds[0])
-    results = run(trainer.train_on_draw, seeds, budget.n_jobs, budget.tick)
+    results = run(trainer.train_on_draw, seeds, budget.n_jobs, budget.tick, budget.journal)
     values = np.array([value.reshape(-1) for value in collect(results, "pilot subsets")])
     middle = np.median(values, axis=0) if centre is None else check_centre(centre, values.shape[1])
     spread = np.abs(values - middle).mean(axis=0)
@@ -139,7 +141,7 @@ def from_subsets(
     if ball is None:
         check_draws(eta, eta, budget)
     seeds = seeds_of(rng, budget.subsets)
-    results = run(_Distance(trainer, pilot), seeds, budget.n_jobs, budget.tick)
+    results = run(_Distance(trainer, pilot), seeds, budget.n_jobs, budget.tick, budget.journal)
     distances = np.array(collect(results, "certification subsets"))
     scale = test.smallest_scale(distances, pilot.distances)
     sure = None if ball is None else from_ball(ball, eta, trainer.draw, noise)

@@ -1,17 +1,21 @@
 """Training a black box on many subsets, in parallel, with every failure counted.
 
-Each task has a seed of its own, so the result does not depend on how the tasks are spread over processes.
+Each task has a seed of its own, so the result does not depend on how the tasks are spread over processes and machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.compute import parallel
+from whosin.compute.fingerprint import fingerprint
+from whosin.compute.journal import Journal
 from whosin.errors import InputError
 from whosin.protection.estimators import BlackBox, as_numbers
 from whosin.protection.pool import LARGEST, Draw, Pool
@@ -84,25 +88,15 @@ def seeds_of(rng: np.random.Generator, count: int) -> list[Seed]:
 
 
 def run(
-    task: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None, tick: Callable[[], None] | None = None
+    task: Callable[[Seed], Any],
+    seeds: Sequence[Seed],
+    n_jobs: int | None,
+    tick: Callable[[], None] | None = None,
+    journal: str | os.PathLike[str] | None = None,
 ) -> list[Any]:
-    """Return task(seed) for every seed, in order; ``tick`` is called once for each."""
-    results = []
-    for result in _results(task, seeds, n_jobs):
-        results.append(result)
-        if tick is not None:
-            tick()
-    return results
-
-
-def _results(task: Callable[[Seed], Any], seeds: Sequence[Seed], n_jobs: int | None) -> Iterable[Any]:
-    from joblib import Parallel, delayed, effective_n_jobs
-
-    if effective_n_jobs(n_jobs) == 1:
-        return map(task, seeds)
-
-    found: Iterable[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(task)(seed) for seed in seeds)
-    return found
+    """Return task(seed) for every seed, in order; ``tick`` is called once for each. Failures are not kept."""
+    book = None if journal is None else Journal(journal, fingerprint(task, list(seeds)))
+    return parallel.run(task, seeds, n_jobs=n_jobs, journal=book, done=tick)
 
 
 def collect(results: Sequence[Any], what: str) -> list[Any]:

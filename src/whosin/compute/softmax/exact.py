@@ -19,15 +19,14 @@ import hashlib
 import math
 import os
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.compute.softmax.journal import Journal
+from whosin.compute.journal import Journal
+from whosin.compute.parallel import stream
 from whosin.compute.softmax.kernels import fused_kernel, has_numba
 from whosin.compute.softmax.logits import WIDEST, centre, check_logits, check_size, merge_columns
-from whosin.compute.softmax.task_streams import as_they_end
 from whosin.compute.softmax.tasks import Problem
 from whosin.compute.threads import Progress, number_of_threads
 from whosin.errors import InputError, MissingExtraError, check_callable, check_choice, check_whole
@@ -132,14 +131,14 @@ def subset_laws(
         ``"fused"`` where numba is installed and the problem is large enough to repay its compilation, and else
         ``"blas"``. The routes agree to about 1e-14, not bit for bit.
     n_jobs : int, optional
-        Threads, -1 for all cores; as in joblib, None means one unless ``joblib.parallel_config`` says otherwise. The
-        result is the same for every number, bit for bit.
+        Threads, -1 for all cores; as in joblib, None means one unless ``joblib.parallel_config`` says otherwise. With a
+        backend of other machines (Dask, Ray) the tasks go there. The result is the same for every number, bit for bit.
     progress : callable, optional
         Called with the fraction done, rising to 1, after every finished task (at most some 3·10^7 subsets), in the
         calling thread.
     journal : path, optional
-        A file that keeps the sums of the finished tasks, replaced atomically after each. A run that was interrupted
-        resumes from it and loses only the tasks that were running; a finished one is answered from it at once.
+        A file that keeps the sums of the finished tasks. A run that was interrupted resumes from it and loses only the
+        tasks that were running; a finished one is answered from it at once. Several runs may share it.
     memory : int
         Bytes that the tables of one run may take, roughly, with up to four threads.
 
@@ -147,7 +146,7 @@ def subset_laws(
     ------
     InputError
         For logits that are not finite or not two-dimensional, a k out of range, more than 2^53 subsets, or a journal
-        that is damaged or belongs to another run.
+        that is a file of another kind.
     MissingExtraError
         For ``method="fused"`` without numba.
     """
@@ -158,7 +157,7 @@ def subset_laws(
     memory = check_whole("memory", memory, low=2**16)
     if progress is not None:
         check_callable("progress", progress)
-    workers = number_of_threads(n_jobs)
+    number_of_threads(n_jobs)  # refused here if it makes no sense
     subsets = subset_count(n_records, k)
     if subsets > _MOST_SUBSETS:
         more = subsets.bit_length() - 1
@@ -179,7 +178,8 @@ def subset_laws(
         fused_kernel()  # before the threads start, so that it is compiled once
     log_weights = -k * (offsets - offsets.min())
     problem = Problem(centred, k, log_weights, counts, route, memory)
-    sums = _run(problem, table, workers, progress, journal)
+    book = None if journal is None else Journal(journal, _fingerprint(problem, table))
+    sums = _run(problem, n_jobs, progress, book)
     with np.errstate(divide="ignore"):
         logs = sums if route == "direct" else np.log(sums) + log_weights
     n = n_records
@@ -238,41 +238,22 @@ def _laws(
     )
 
 
-def _run(
-    problem: Problem,
-    table: Array,
-    workers: int,
-    progress: Progress | None,
-    journal: str | os.PathLike[str] | None,
-) -> Array:
+def _run(problem: Problem, n_jobs: int | None, progress: Progress | None, journal: Journal | None) -> Array:
     """Sum over all tasks, in their order whatever the order in which they end."""
     add = np.logaddexp if problem.route == "direct" else np.add
-    n_tasks = len(problem.tasks)
+    tasks = problem.tasks
     summed, sums = 0, np.full(problem.shape, -np.inf if problem.route == "direct" else 0.0)
     waiting: dict[int, Array] = {}
-    book = None
-    if journal is not None:
-        book = Journal(Path(journal), _fingerprint(problem, table))
-        if (kept := book.start(problem.shape, n_tasks)) is not None:
-            summed, sums, waiting = kept
-        else:
-            book.write(summed, sums, waiting)
-
-    todo = [index for index in range(summed, n_tasks) if index not in waiting]
-    total = sum(task.subsets for task in problem.tasks)
-    done = total - sum(problem.tasks[index].subsets for index in todo)
-    if progress is not None and not todo:
-        progress(1.0)
-    with contextlib.closing(as_they_end(problem.solve, todo, workers)) as batches:
-        for batch in batches:
-            waiting.update(batch)
+    done, total = 0, sum(task.subsets for task in tasks)
+    found = stream(problem.solve, range(len(tasks)), n_jobs=n_jobs, threads=True, journal=journal)
+    with contextlib.closing(found):
+        for number, value in found:
+            waiting[number] = value
             while summed in waiting:
                 sums = add(sums, waiting.pop(summed))
                 summed += 1
-            if book is not None:
-                book.write(summed, sums, waiting)
-            done += sum(problem.tasks[index].subsets for index in batch)
-            if progress is not None:
+            done += tasks[number].subsets
+            if progress is not None and (journal is None or number not in journal.known or done == total):
                 progress(done / total)
     return sums
 
@@ -280,5 +261,5 @@ def _run(
 def _fingerprint(problem: Problem, table: Array) -> str:
     """What a journal belongs to: the input and the cut into tasks, not the machine or the number of workers."""
     kind = "direct" if problem.route == "direct" else "linear"
-    text = f"subset_laws 1 {table.shape} {problem.k} {kind} {problem.longest} {len(problem.tasks)} "
+    text = f"subset_laws 2 {table.shape} {problem.k} {kind} {problem.longest} {len(problem.tasks)} "
     return hashlib.sha256(text.encode() + table.astype("<f8").tobytes()).hexdigest()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from whosin.compute.parallel import in_order
 from whosin.compute.softmax.draws import Block, Sampler
 from whosin.compute.softmax.game import Game
-from whosin.compute.softmax.task_streams import in_order
 from whosin.compute.softmax.thinning import MOST_REPRESENTATIVES
 from whosin.compute.threads import Progress, number_of_threads
 from whosin.errors import InputTypeError, check_callable, check_number, check_whole
@@ -35,7 +35,7 @@ class Plan:
     probability_draws: int | None
     representatives: int | None
     seed: int
-    threads: int
+    n_jobs: int | None
     progress: Progress | None
     start: float
     seconds: float
@@ -55,12 +55,13 @@ class Plan:
             representatives = MOST_REPRESENTATIVES if representatives else 0
         if progress is not None:
             check_callable("progress", progress)
+        number_of_threads(n_jobs)  # refused here if it makes no sense
         return cls(
             None if draws is None else check_whole("draws", draws, low=2),
             None if probability_draws is None else check_whole("probability_draws", probability_draws, low=2),
             None if representatives is None else check_whole("representatives", representatives),
             _seed(rng),
-            number_of_threads(n_jobs),
+            n_jobs,
             progress,
             time.monotonic(),
             math.inf if time_budget is None else check_number("time_budget", time_budget, low=0.0, open_low=True),
@@ -73,10 +74,10 @@ def draw(game: Game, sampler: Sampler, plan: Plan, seeds: list[np.random.SeedSeq
     wide, narrow = game.outcomes * sampler.width, game.outcomes * game.matched
     clock = _Clock(2.0 * draws * wide + further * narrow, plan.progress, plan.start + 0.3 * plan.seconds)
     sizes = _block_sizes(further, sampler.batch(game.matched), narrow)
-    first = _sum_of_blocks(sampler.probability_block, sizes, seeds[0], plan.threads, clock, narrow)
+    first = _sum_of_blocks(sampler.probability_block, sizes, seeds[0], plan.n_jobs, clock, narrow)
     clock.end = plan.start + plan.seconds
     sizes = _block_sizes(draws, sampler.batch(sampler.width), wide)
-    second = _sum_of_blocks(sampler.block, sizes, seeds[1], plan.threads, clock, 2.0 * wide)
+    second = _sum_of_blocks(sampler.block, sizes, seeds[1], plan.n_jobs, clock, 2.0 * wide)
     clock.finish()
     return first, second
 
@@ -125,7 +126,7 @@ def _sum_of_blocks(
     worker: Callable[[int, np.random.SeedSequence], Block],
     sizes: list[int],
     seed: np.random.SeedSequence,
-    threads: int,
+    n_jobs: int | None,
     clock: _Clock,
     cost: float,
 ) -> Block:
@@ -133,13 +134,30 @@ def _sum_of_blocks(
 
     The order of the additions is that of the list, so the result is the same for any number of threads.
     """
-    results = in_order(worker, ((size, seed.spawn(1)[0]) for size in sizes), threads, clock.late)
-    total = next(results)
+
+    def jobs() -> Iterator[tuple[int, np.random.SeedSequence]]:
+        for number, size in enumerate(sizes):
+            if number and clock.late():
+                return
+            yield size, seed.spawn(1)[0]
+
+    results = in_order(_Drawing(worker), jobs(), n_jobs=n_jobs, threads=True)
+    total: Block = next(results)
     clock.tick(sizes[0] * cost)
     for block, size in zip(results, sizes[1:], strict=False):
         total.add(block)
         clock.tick(size * cost)
     return total
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The task of a block."""
+
+    worker: Callable[[int, np.random.SeedSequence], Block]
+
+    def __call__(self, job: tuple[int, np.random.SeedSequence]) -> Block:
+        return self.worker(*job)
 
 
 def _block_sizes(draws: int, batch: int, width: int) -> list[int]:

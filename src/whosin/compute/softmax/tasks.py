@@ -17,6 +17,7 @@ import functools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +74,13 @@ class Problem:
         row_bytes = 8 * (2 * (self.n_records - self.n_records // 2) + 6 * self.m)
         self.longest = min(max(memory // (16 * row_bytes), 64), _LONG_BLOCK)
         self.tasks = list(self._cut())
+        self.rows = functools.lru_cache(maxsize=8)(self._rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
         self.rows = functools.lru_cache(maxsize=8)(self._rows)
 
     @property

@@ -1,0 +1,126 @@
+"""``whosin --backend``: where the heavy loops of a command run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from whosin.cli.errors import clean_errors
+from whosin.errors import InputError, MissingExtraError, check_choice, check_whole
+
+__all__ = ["BACKENDS", "backend_of", "choose_backend"]
+
+BACKENDS = ("loky", "threading", "dask", "ray")
+"""Processes or threads of this machine, or a cluster."""
+
+ANSWER, JOIN = 5, 20
+"""Seconds to wait for a scheduler, and for its workers."""
+
+
+@clean_errors
+def choose_backend(
+    context: typer.Context,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            envvar="WHOSIN_BACKEND",
+            help="Where heavy loops run: loky (processes) or threading on this machine, dask or ray on a cluster.",
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(envvar="WHOSIN_SCHEDULER", help="Address of the Dask scheduler or the Ray head.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            envvar="WHOSIN_WORKERS",
+            help="On this machine: how many workers where a command does not say. On a cluster: how many to wait for.",
+        ),
+    ] = None,
+) -> None:
+    if backend is None:
+        sources = [context.get_parameter_source(name) for name in ("scheduler", "workers")]
+        if any(source is not None and source.name == "COMMANDLINE" for source in sources):
+            raise TypeError("--scheduler and --workers go with --backend")
+        return
+    context.with_resource(backend_of(backend, scheduler, workers))
+
+
+@contextlib.contextmanager
+def backend_of(backend: str, scheduler: str | None = None, workers: int | None = None) -> Iterator[None]:
+    """Run what is inside on this backend.
+
+    Parameters
+    ----------
+    backend : {"loky", "threading", "dask", "ray"}
+        Processes or threads of this machine, or a cluster.
+    scheduler : str, optional
+        Address of the Dask scheduler (needed) or of the Ray cluster (by default the one that Ray finds or starts).
+    workers : int, optional
+        Processes or threads of this machine, or how many workers of the cluster to wait for.
+    """
+    check_choice("backend", backend, BACKENDS)
+    if workers is not None:
+        check_whole("workers", workers, low=1)
+    if scheduler is not None and backend not in ("dask", "ray"):
+        raise InputError(f"scheduler goes with the backends 'dask' and 'ray', got {backend!r}")
+    place = {"dask": _dask, "ray": _ray}.get(backend)
+    with contextlib.ExitStack() as stack:
+        if place is not None:
+            stack.enter_context(place(scheduler, workers))
+        import joblib
+
+        here = {} if place is not None else {"n_jobs": -1 if workers is None else workers}
+        stack.enter_context(joblib.parallel_config(backend=backend, **here))
+        yield
+
+
+@contextlib.contextmanager
+def _dask(scheduler: str | None, workers: int | None) -> Iterator[None]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("the backend 'dask' needs Dask: pip install 'whosin[dask]'") from None
+    if scheduler is None:
+        raise InputError("the backend 'dask' takes the address of a scheduler, such as tcp://host:8786, got none")
+    try:
+        client: Any = Client(scheduler, timeout=ANSWER)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"scheduler takes the address of a Dask scheduler that answers within {ANSWER} seconds, got {scheduler!r}: "
+            f"{error}"
+        ) from None
+    try:
+        try:
+            client.wait_for_workers(workers or 1, timeout=JOIN)
+        except TimeoutError:
+            raise InputError(
+                f"the scheduler {scheduler!r} has {len(client.nthreads())} workers after {JOIN} seconds, and "
+                f"{workers or 1} are wanted"
+            ) from None
+        yield
+    finally:
+        client.close()
+
+
+@contextlib.contextmanager
+def _ray(scheduler: str | None, workers: int | None) -> Iterator[None]:
+    try:
+        import ray  # type: ignore[import-not-found]
+        from ray.util.joblib import register_ray  # type: ignore[import-not-found]
+    except ImportError:
+        raise MissingExtraError("the backend 'ray' needs Ray: pip install ray") from None
+    try:
+        ray.init(address=scheduler, num_cpus=workers if scheduler is None else None, log_to_driver=False)
+    except Exception as error:
+        raise InputError(
+            f"scheduler takes the address of a Ray cluster that answers, got {scheduler!r}: {error}"
+        ) from None
+    try:
+        register_ray()
+        yield
+    finally:
+        ray.shutdown()

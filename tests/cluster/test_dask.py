@@ -1,0 +1,185 @@
+"""Real Dask workers: the same bits as here, also when one of them is killed in the middle."""
+
+import os
+import signal
+import time
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from fatal import Calls, Means, Middle, Square
+
+import whosin as wi
+from whosin.auditing.models import ReferenceModels
+from whosin.compute import parallel
+from whosin.compute.journal import Journal
+from whosin.compute.neighbours import counts_within, nearest
+from whosin.compute.softmax.exact import subset_laws
+from whosin.compute.table_match import match_rows
+from whosin.errors import InputError, WhosinError
+from whosin.mechanisms.secure import SeededSource
+
+distributed = pytest.importorskip("distributed")
+
+POOL = np.random.default_rng(3).normal(size=(60, 3))
+LOGITS = np.random.default_rng(26).normal(size=(18, 4))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    """Two worker processes on this machine, each of which is started again when it dies."""
+    os.environ["TEST_PROCESS"] = str(os.getpid())
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as found,
+    ):
+        yield found
+    del os.environ["TEST_PROCESS"]
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster, set_as_default=True) as found:
+        found.wait_for_workers(2, timeout=60)
+        with joblib.parallel_config(backend="dask", client=found):
+            yield found
+
+
+def here(function, *args, **kwargs):
+    """Call without the cluster."""
+    with joblib.parallel_config(backend="sequential"):
+        return function(*args, **kwargs)
+
+
+def kill_one(client):
+    """Return a callback that kills a worker the first time something is done."""
+    processes = list(client.run(os.getpid).values())
+    assert os.getpid() not in processes
+
+    def progress(done):
+        if processes and done < 1:
+            os.kill(processes[0], signal.SIGKILL)
+            processes.clear()
+
+    progress.pending = processes
+    return progress
+
+
+def wait_until(holds, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_reference_models_survive_killed_workers(client, tmp_path):
+    """One dies in the very first training, maybe with the only copy of the data, and one in the middle."""
+    labels = (POOL[:, 0] > 0).astype(int)
+    calls = Calls(tmp_path / "calls", (1, 5))
+    found = ReferenceModels.train(Means(calls), POOL, labels, models=8, rng=1)
+    assert calls.count() >= 10
+    expected = here(ReferenceModels.train, Means(calls), POOL, labels, models=8, rng=1)
+    np.testing.assert_array_equal(found.logits, expected.logits)
+
+
+def test_protect_survives_a_killed_worker(client, tmp_path):
+    calls = Calls(tmp_path / "calls", (20,))
+    options = {"eta": 0.3, "subsets": 32, "confidence_level": 0.8, "rng": 5, "ball": "pilot"}
+    found = wi.protect(Middle(calls), POOL, testing_source=SeededSource(2), **options)
+    assert calls.count() > 20 + 1
+    expected = here(wi.protect, Middle(calls), POOL, testing_source=SeededSource(2), **options)
+    assert found.value.tolist() == expected.value.tolist()
+    assert found.certificate.to_dict() == expected.certificate.to_dict()
+
+
+def test_simulated_populations_survive_a_killed_worker(client):
+    options = {"epsilon": 8.0, "clip": 1.0, "method": "monte_carlo", "rng": 4, "draws": 40_000}
+    rows = np.random.default_rng(8).normal(size=(120, 3))
+    candidates = np.eye(3)
+    kill = kill_one(client)
+    found = wi.population.exponential(rows, candidates, progress=kill, **options)
+    assert not kill.pending
+    expected = here(wi.population.exponential, rows, candidates, **options)
+    np.testing.assert_array_equal(found.per_record, expected.per_record)
+
+
+def test_exact_populations_are_the_same(client):
+    found = subset_laws(LOGITS, 9, memory=2**16)
+    np.testing.assert_array_equal(found.log_inside, here(subset_laws, LOGITS, 9, memory=2**16).log_inside)
+
+
+def test_blocks_of_rows_on_the_cluster(client, monkeypatch):
+    monkeypatch.setattr(parallel, "ROWS", 50)
+    rng = np.random.default_rng(1)
+    points, references, done = rng.normal(size=(180, 3)), rng.normal(size=(400, 3)), []
+    found = parallel.by_rows(nearest, points, references, k=2, prefixes=[100, 400], progress=done.append)
+    for one, other in zip(found, nearest(points, references, k=2, prefixes=[100, 400]), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert done == [0.25, 0.5, 0.75, 1.0]
+    counts = parallel.by_rows(counts_within, points, references, [0.5, 1.0])
+    np.testing.assert_array_equal(counts, counts_within(points, references, [0.5, 1.0]))
+    cells, rows = rng.integers(4, size=(180, 3)), rng.integers(4, size=(300, 3))
+    weights = [np.arange(4.0), np.ones(4), np.ones(4)]
+    options = {"numbers": [None, np.arange(4.0), None], "prefixes": [100, 300], "method": "plain"}
+    found, expected = (
+        parallel.by_rows(match_rows, cells, rows, weights, **options),
+        match_rows(cells, rows, weights, **options),
+    )
+    for one, other in ((found, expected), (found.by_prefix, expected.by_prefix)):
+        for name, value in vars(other).items():
+            if name != "by_prefix":
+                np.testing.assert_array_equal(getattr(one, name), value, err_msg=name)
+
+
+def test_an_error_comes_back_as_it_is_and_the_rest_is_cancelled(client, cluster, tmp_path):
+    calls = Calls(tmp_path / "calls")
+    with pytest.raises(ZeroDivisionError, match="item 3, on purpose"):
+        parallel.run(Square(calls, wrong=3), range(500))
+    assert calls.count() < 100
+    wait_until(lambda: not cluster.scheduler.tasks)
+    assert len(parallel.run(Square(calls), range(5))) == 5
+
+
+def test_a_task_that_ends_every_worker_is_an_error(client, cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    with pytest.raises(WhosinError, match="ended every worker"):
+        parallel.run(Square(Calls(tmp_path / "calls"), always=2), range(6))
+
+
+def test_an_interrupt_loses_nothing_that_was_ready(client, tmp_path):
+    calls, items = Calls(tmp_path / "calls"), range(30)
+    done = []
+
+    def interrupt():
+        done.append(1)
+        if len(done) == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel.run(Square(calls), items, journal=Journal(tmp_path / "journal", "run"), done=interrupt)
+    kept = len(list(Journal(tmp_path / "journal", "run").read(30)))
+    assert kept >= 7
+    calls.path.unlink()
+    found = parallel.run(Square(calls), items, journal=Journal(tmp_path / "journal", "run"))
+    assert calls.count() == 30 - kept
+    np.testing.assert_array_equal(found, here(parallel.run, Square(calls), items))
+
+
+def test_other_versions_on_a_worker_are_refused(client, tmp_path, monkeypatch):
+    own = parallel.versions()
+    monkeypatch.setattr(parallel, "versions", lambda: {**own, "whosin": "99.0"})
+    with pytest.raises(InputError, match=f"whosin {own['whosin']} instead of 99.0"):
+        parallel.run(Square(Calls(tmp_path / "calls")), range(3))
+
+
+def test_what_cannot_be_pickled_is_refused(client, tmp_path):
+    with open(tmp_path / "file", "w") as file, pytest.raises(InputError, match="can be pickled"):
+        parallel.run(lambda item: file, range(3))
+
+
+def test_closures_travel(client):
+    shift = 5
+    assert parallel.run(lambda item: item + shift, range(4)) == [5, 6, 7, 8]
