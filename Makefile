@@ -8,7 +8,7 @@ LIGHT  := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST := $(THREADS) $(BIN)/python -m pytest
+PYTEST := $(THREADS) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest --dist loadgroup
 LOCKED := $(PIP) install --quiet --no-compile --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
@@ -36,13 +36,13 @@ test-oldest: ## the tests with the oldest allowed version of each dependency (.v
 	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/oldest.txt
 	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,protect,report]' pandas pyarrow \
 		pytest pytest-xdist hypothesis mpmath
-	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 -m 'not extras'
+	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 
 
 test-newest: ## the tests with the newest version of each dependency (.venv-newest)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,protect,report]' pandas pyarrow pytest \
 		pytest-xdist hypothesis mpmath
-	$(THREADS) .venv-newest/bin/python -m pytest -n 2 -m 'not extras'
+	$(THREADS) .venv-newest/bin/python -m pytest -n 2 
 
 fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)
 	@$(LOCKED) -r requirements/fuzz.txt

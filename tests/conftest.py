@@ -1,8 +1,11 @@
-"""Settings for every test: how hard hypothesis searches, and a plotting backend without a screen."""
+"""Settings for every test: how hard hypothesis searches, a plotting backend without a screen, and what needs extras."""
 
 import os
+from importlib.util import find_spec
+from pathlib import Path
 
 import matplotlib
+import pytest
 from hypothesis import settings
 
 matplotlib.use("Agg")
@@ -12,3 +15,35 @@ settings.register_profile("quick", deadline=None, max_examples=50)
 settings.register_profile("steady", deadline=None, max_examples=50, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("steady" if os.environ.get("CI") else "quick"))
+
+HERE = Path(__file__).parent
+NEEDS = {
+    "web": ("fastapi", "httpx", "schemathesis"),
+    "ledger": ("sqlalchemy",),
+    "cluster": ("distributed",),
+    "zoo": ("torch",),
+}
+"""Folders of tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
+ONE_AT_A_TIME = ("web", "ledger", "cluster")
+"""Folders that start servers: each runs in one process (pytest --dist loadgroup), so that a server is started once."""
+
+_missing = {
+    folder: [name for name in packages if find_spec(name) is None]
+    for folder, packages in NEEDS.items()
+    if any(find_spec(name) is None for name in packages)
+}
+if _missing and os.environ.get("WHOSIN_REQUIRE_EXTRAS") == "1":
+    raise pytest.UsageError(f"packages that the tests need are missing: {_missing}")
+collect_ignore = sorted(_missing)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
+        if folder in ONE_AT_A_TIME:
+            item.add_marker(pytest.mark.xdist_group(folder))
+
+
+def pytest_terminal_summary(terminalreporter):
+    for folder, packages in _missing.items():
+        terminalreporter.write_line(f"NOT RUN: tests/{folder} (not installed: {', '.join(packages)})", yellow=True)

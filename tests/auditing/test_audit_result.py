@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from whosin.auditing import Estimate, Experiment, audit, run_audit
 from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputError
+from whosin.guarantees import PureDP
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(1, 1, 400), RNG.normal(0, 1, 300)
@@ -87,6 +88,15 @@ def test_pickles_with_its_parts():
 def test_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         AUDIT.prior = 0.5
+
+
+def test_plot_with_a_promise():
+    promise = PureDP(0.5)
+    lines = AUDIT.plot(guarantee=promise).get_lines()
+    promised = [line for line in lines if "promised" in str(line.get_label())]
+    assert len(promised) == 1
+    fpr, tpr = promised[0].get_data()
+    assert np.allclose(tpr, promise.roc().tpr(np.asarray(fpr)))
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
