@@ -18,15 +18,25 @@ if TYPE_CHECKING:
         bounds,
         calibrate,
         errors,
+        ledger,
         mechanisms,
         population,
         protection,
         risks,
         unlearning,
         worlds,
+        zoo,
     )
     from whosin.auditing import Audit, Estimate, audit, audit_one_run, audit_synthetic
-    from whosin.auditing.models import audit_classifier
+    from whosin.auditing.generators import audit_generator
+    from whosin.auditing.models import (
+        DPSGDAdapter,
+        TorchAdapter,
+        TorchModel,
+        audit_classifier,
+        audit_training,
+        train_dpsgd,
+    )
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -38,6 +48,7 @@ if TYPE_CHECKING:
         MembershipPrivacy,
         PureDP,
     )
+    from whosin.ledger import Ledger
     from whosin.protection import protect
     from whosin.reporting import report
     from whosin.roc import Roc
@@ -55,10 +66,17 @@ _HOMES = {
     "Roc": "whosin.roc",
     "Audit": "whosin.auditing",
     "Estimate": "whosin.auditing",
+    "Ledger": "whosin.ledger",
     "audit": "whosin.auditing",
     "audit_classifier": "whosin.auditing.models",
+    "audit_generator": "whosin.auditing.generators",
     "audit_one_run": "whosin.auditing",
     "audit_synthetic": "whosin.auditing",
+    "audit_training": "whosin.auditing.models",
+    "DPSGDAdapter": "whosin.auditing.models",
+    "TorchAdapter": "whosin.auditing.models",
+    "TorchModel": "whosin.auditing.models",
+    "train_dpsgd": "whosin.auditing.models",
     "protect": "whosin.protection",
     "report": "whosin.reporting",
 }
@@ -67,12 +85,14 @@ _MODULES = (
     "bounds",
     "calibrate",
     "errors",
+    "ledger",
     "mechanisms",
     "population",
     "protection",
     "risks",
     "unlearning",
     "worlds",
+    "zoo",
 )
 
 __all__ = [
@@ -81,29 +101,38 @@ __all__ = [
     "PMP",
     "ApproxDP",
     "Audit",
+    "DPSGDAdapter",
     "DifferentialIdentifiability",
     "Estimate",
     "GaussianDP",
     "Guarantee",
+    "Ledger",
     "MembershipPrivacy",
     "PureDP",
     "Roc",
+    "TorchAdapter",
+    "TorchModel",
     "audit",
     "audit_classifier",
+    "audit_generator",
     "audit_one_run",
     "audit_synthetic",
+    "audit_training",
     "auditing",
     "bounds",
     "calibrate",
     "errors",
+    "ledger",
     "mechanisms",
     "population",
     "protect",
     "protection",
     "report",
     "risks",
+    "train_dpsgd",
     "unlearning",
     "worlds",
+    "zoo",
 ]
 
 

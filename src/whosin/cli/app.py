@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whosin.cli import audit, deletions, population, protect, render
+from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 
 __all__ = ["app"]
@@ -21,10 +21,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+app.callback()(backend.choose_backend)
 app.command("audit")(audit.audit)
 app.command("protect")(protect.protect)
 app.command("deletions")(deletions.deletions)
+app.command("serve")(serve.serve)
 app.add_typer(population.app, name="population")
+app.add_typer(ledger.app, name="ledger")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Prior = Annotated[float, typer.Option(help="Probability that the record is in, before anything is seen.")]

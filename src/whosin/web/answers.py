@@ -1,0 +1,142 @@
+"""What is said about a guarantee, a calibration, an audit or several: shared by the page and the API."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import whosin as wi
+from whosin.cli.render import facts
+from whosin.errors import InputError
+from whosin.guarantees import Guarantee
+from whosin.reporting.words import about, confidence, down, percent, percent_up, up
+from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
+
+__all__ = ["Busy", "Desk", "calibrate", "compare", "explain", "guarantee_of"]
+
+PATIENCE = 20.0
+
+
+class Busy(Exception):
+    """Too many people ask at the same time."""
+
+
+class Desk:
+    """A few computations at a time; whoever waits longer than twenty seconds is sent away."""
+
+    def __init__(self, places: int) -> None:
+        self._places = threading.BoundedSemaphore(places)
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place while something is computed."""
+        if not self._places.acquire(timeout=PATIENCE):
+            raise Busy("the server is busy: try again in a moment")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+
+def guarantee_of(query: ExplainQuery) -> Guarantee:
+    """Return the guarantee that was asked about."""
+    if query.kind == "dp":
+        return wi.ApproxDP(query.epsilon, query.delta) if query.delta else wi.PureDP(query.epsilon)
+    if query.kind == "gdp":
+        return wi.GaussianDP(query.mu)
+    if query.kind == "mip":
+        return wi.MIP(query.eta)
+    return wi.DPSGD(query.noise_multiplier, query.sample_rate, query.steps)
+
+
+def explain(guarantee: Guarantee, prior: float) -> ExplainAnswer:
+    """Return what a guarantee means."""
+    known = facts(guarantee, prior)
+    blind = max(prior, 1.0 - prior)
+    sentence = (
+        "Somebody who sees everything that is released can tell whether your record is in the data "
+        f"{percent_up(known['accuracy'])} of the time at most; without looking, {percent(blind)}."
+    )
+    return ExplainAnswer(sentence=sentence, **known)
+
+
+def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]:
+    """Return parameters that keep a risk, and the guarantee where there is one."""
+    target: dict[str, Any] = {query.target: query.value}
+    if query.target == "tpr":
+        target = {"tpr_at": (query.value, query.fpr)}
+    if query.find == "sampling_rate":
+        _check_target(query, "posterior")
+        rate = wi.calibrate.sampling_rate(query.epsilon, posterior=query.value)
+        sentence = (
+            f"Keep each record with a probability of {down(rate, 6)} before you train with ε = {query.epsilon:g}: then "
+            f"nobody's belief that a given record was used exceeds {percent_up(query.value)}."
+        )
+        return CalibrateAnswer(sentence=sentence, sampling_rate=rate, meaning=None), None
+    found: Guarantee
+    if query.find == "dpsgd":
+        _check_target(query, "accuracy", "advantage", "tpr")
+        found = wi.calibrate.dpsgd(query.sample_rate, query.steps, prior=query.prior, **target)
+        what = f"a noise multiplier of at least {up(found.noise_multiplier, 4)}"
+    elif query.find == "mip":
+        _check_target(query, "accuracy", "advantage", "tpr")
+        found = wi.calibrate.mip(**target)
+        what = f"membership inference privacy with η of at most {down(found.eta, 6)}"
+    else:
+        found = wi.calibrate.epsilon(prior=query.prior, delta=query.delta, **target)
+        more = f" (δ = {query.delta:g})" if query.delta else ""
+        what = f"differential privacy with ε of at most {down(found.epsilon, 4)}{more}"
+    meaning = explain(found, 0.5 if query.find == "mip" else query.prior)
+    sentence = f"{what[:1].upper()}{what[1:]} keeps this: {_wish(query)}."
+    return CalibrateAnswer(sentence=sentence, sampling_rate=None, meaning=meaning), found
+
+
+def _check_target(query: CalibrateQuery, *fitting: str) -> None:
+    if query.target not in fitting:
+        raise InputError(f"target takes one of {', '.join(fitting)} for {query.find}, got {query.target!r}")
+
+
+def _wish(query: CalibrateQuery) -> str:
+    limit = percent_up(query.value)
+    return {
+        "accuracy": f"nobody guesses right more than {limit} of the time",
+        "advantage": f"nobody's advantage, members found less outsiders accused, exceeds {query.value:g}",
+        "posterior": f"nobody's belief that a record is in the data exceeds {limit}, whatever is released",
+        "tpr": f"whoever accuses {percent(query.fpr)} of the outsiders finds at most {limit} of the members",
+    }[query.target]
+
+
+def compare(audits: Sequence[AuditAnswer]) -> CompareAnswer:
+    """Set finished audits side by side.
+
+    Each interval holds with its own confidence, so all of them hold together with at least one minus the sum of what
+    is missing to certainty (Bonferroni). Two audits are said to differ only if their intervals do not meet.
+    """
+    ranked = sorted(audits, key=lambda audit: -_advantage(audit).estimate)
+    missing = sum(1.0 - _advantage(audit).confidence_level for audit in audits)
+    level = max(0.0, round(1.0 - missing, 10))
+    statements = [
+        f"“{one.shown}” gives away more than “{other.shown}”: an advantage of at least "
+        f"{down(_advantage(one).lower)} against at most {up(_advantage(other).upper)}."
+        for place, one in enumerate(ranked)
+        for other in ranked[place + 1 :]
+        if _advantage(one).lower > _advantage(other).upper
+    ]
+    if not statements:
+        first = ranked[0]
+        statements.append(
+            "No difference is shown: the intervals meet. The largest estimate is that of "
+            f"“{first.shown}”, {about(_advantage(first).estimate)}, which may be chance."
+        )
+    queries = {audit.summary.query for audit in audits if audit.summary is not None}
+    if len(queries) > 1:
+        statements.append("Not the same was asked in each, so the upper limits cover different attackers.")
+    statements.append(f"All intervals hold together with {confidence(level)} confidence.")
+    return CompareAnswer(audits=list(audits), statements=statements, confidence_level=level)
+
+
+def _advantage(audit: AuditAnswer) -> Any:
+    assert audit.summary is not None
+    return audit.summary.advantage

@@ -1,0 +1,124 @@
+"""The application: routes, errors in words, and the guard in front of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+from starlette.staticfiles import StaticFiles
+
+from whosin.errors import WhosinError
+from whosin.web import api, pages
+from whosin.web.access import Password
+from whosin.web.answers import Busy
+from whosin.web.guard import Guard
+from whosin.web.jobs import TooMany
+from whosin.web.office import Office, Unknown, in_words
+from whosin.web.rendering import render
+from whosin.web.settings import Settings
+from whosin.web.uploads import TooLarge
+
+__all__ = ["create_app"]
+
+_STATUS: dict[type[Exception], int] = {
+    WhosinError: 422,
+    TypeError: 422,
+    TooLarge: 413,
+    TooMany: 429,
+    Busy: 429,
+    Unknown: 404,
+    ClientDisconnect: 400,
+}
+
+
+def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
+    """Return the application of one server.
+
+    Parameters
+    ----------
+    settings : Settings
+        Folder, limits and names.
+    password : Password, optional
+        What people type to come in, for servers that others can reach.
+
+    Raises
+    ------
+    InputError
+        If the folder is not private, or another server uses it.
+    """
+    office = Office.open(settings, password)
+
+    @asynccontextmanager
+    async def life(_: FastAPI) -> AsyncIterator[None]:
+        office.jobs.start()
+        try:
+            yield
+        finally:
+            office.close()
+
+    app = FastAPI(
+        title="whosin",
+        version=version("whosin"),
+        description="Can anyone tell who is in your data? Every request takes the token: Authorization: Bearer TOKEN.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=life,
+        middleware=[Middleware(Guard, settings=settings, access=office.access)],
+    )
+    app.state.office = office
+    for kind, status in _STATUS.items():
+        app.add_exception_handler(kind, _handler(status))
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.include_router(api.router)
+    app.include_router(pages.router)
+    app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=api.router.routes
+        )
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        schema["security"] = [{"token": []}]
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+def _handler(status: int) -> Any:
+    async def answer(request: Request, error: Exception) -> Response:
+        return _say(request, status, str(error))
+
+    return answer
+
+
+async def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return _say(request, 422, in_words(error.errors()))
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _say(request, error.status_code, str(error.detail), dict(error.headers or {}))
+
+
+def _say(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
+    """Answer with what was wrong: as JSON for the API, as a paragraph inside the page, or as a page."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": reason}, status, headers)
+    inside = request.headers.get("hx-request") == "true"
+    page = render("problem.html.j2" if inside else "error.html.j2", reason=reason, csrf="", tab="")
+    return HTMLResponse(page, status, headers)

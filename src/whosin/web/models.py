@@ -1,0 +1,218 @@
+"""The shapes of what comes in and goes out, from which the description of the API is made."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "AuditAnswer",
+    "AuditList",
+    "AuditOptions",
+    "CalibrateAnswer",
+    "CalibrateQuery",
+    "CompareAnswer",
+    "ErrorAnswer",
+    "ExplainAnswer",
+    "ExplainQuery",
+    "FileAnswer",
+    "Limits",
+    "Summary",
+]
+
+MOST_STEPS = 1_000_000
+LEAST_NOISE, MOST_NOISE = 0.1, 100.0
+LEAST_RATE = 1e-6
+
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Prior = Annotated[
+    float, Field(ge=1e-6, le=0.999999, allow_inf_nan=False, description="chance of membership beforehand")
+]
+Level = Annotated[float, Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
+Epsilon = Annotated[float, Field(ge=0.0, le=100.0, allow_inf_nan=False, description="ε of differential privacy")]
+Delta = Annotated[float, Field(ge=0.0, le=0.5, allow_inf_nan=False, description="δ of differential privacy")]
+SampleRate = Annotated[float, Field(ge=LEAST_RATE, le=1.0, allow_inf_nan=False, description="share in a batch")]
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS, description="steps of DP-SGD")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ExplainQuery(_Strict):
+    """A guarantee and a prior. Which parameters count depends on the kind."""
+
+    kind: Literal["dp", "gdp", "dpsgd", "mip"] = "dp"
+    epsilon: Epsilon = 1.0
+    delta: Delta = 0.0
+    mu: Annotated[float, Field(ge=0.0, le=50.0, allow_inf_nan=False, description="μ of Gaussian DP")] = 1.0
+    eta: Annotated[float, Field(ge=0.0, le=0.5, allow_inf_nan=False, description="η of MIP")] = 0.1
+    noise_multiplier: Annotated[float, Field(ge=LEAST_NOISE, le=MOST_NOISE, allow_inf_nan=False)] = 1.0
+    sample_rate: SampleRate = 0.01
+    steps: Steps = 1000
+    prior: Prior = 0.5
+    log: bool = Field(False, description="draw the curve on logarithmic axes (the page only)")
+
+
+class CalibrateQuery(_Strict):
+    """A tolerable risk, and what to look for. Which parameters count depends on both."""
+
+    find: Literal["epsilon", "dpsgd", "mip", "sampling_rate"] = "epsilon"
+    target: Literal["accuracy", "advantage", "posterior", "tpr"] = "accuracy"
+    value: Share = 0.6
+    fpr: Share = 0.01
+    prior: Prior = 0.5
+    delta: Delta = 0.0
+    epsilon: Epsilon = 1.0
+    sample_rate: SampleRate = 0.01
+    steps: Steps = 1000
+
+
+class ErrorAnswer(BaseModel):
+    """What was wrong with a request."""
+
+    error: str
+
+
+class ExplainAnswer(BaseModel):
+    """What a guarantee means against any attacker; every number is an upper limit but the first of ``posterior``."""
+
+    guarantee: str
+    kind: str
+    parameters: dict[str, float | int | str]
+    prior: float
+    sentence: str
+    explanation: str
+    accuracy: float
+    advantage: float
+    posterior: Annotated[list[float], Field(min_length=2, max_length=2)]
+    tpr_at: dict[str, float]
+    assumes: list[str]
+
+
+class CalibrateAnswer(BaseModel):
+    """Parameters that keep a risk, and what they mean."""
+
+    sentence: str
+    sampling_rate: float | None
+    meaning: ExplainAnswer | None
+
+
+class Limits(BaseModel):
+    """An estimate with its limits."""
+
+    estimate: float
+    lower: float
+    upper: float
+    confidence_level: float
+
+
+class Curve(BaseModel):
+    """A measured ROC with its band."""
+
+    fpr: list[float]
+    tpr: list[float]
+    lower: list[float]
+    upper: list[float]
+
+
+class Verdict(BaseModel):
+    """What a measurement says about a promise."""
+
+    verdict: str
+    text: str
+
+
+class Summary(BaseModel):
+    """The numbers of an audit; no record is named."""
+
+    explanation: str
+    advantage: Limits
+    accuracy: Limits
+    tpr_at: dict[str, Limits]
+    members: int
+    non_members: int
+    released: int | None
+    prior: float
+    query: str
+    detectable: float
+    roc: Curve
+    assumes: list[str]
+    remarks: list[str]
+    comparison: Verdict | None
+    promise: str | None
+
+
+def _listed(value: Any) -> Any:
+    """Names separated by commas, as a form sends them."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _blank(value: Any) -> Any:
+    """An empty field of a form is no value."""
+    return None if isinstance(value, str) and not value.strip() else value
+
+
+Names = Annotated[list[str], BeforeValidator(_listed), Field(max_length=100)]
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class AuditOptions(_Strict):
+    """How an audit is done."""
+
+    prior: Prior = 0.5
+    confidence_level: Level = 0.95
+    assignment: Literal["unknown", "random", "independent trainings"] = "unknown"
+    columns: Names = Field(default_factory=list)
+    groups: Names = Field(default_factory=list)
+    member_column: Annotated[str, Field(min_length=1, max_length=200)] = "member"
+    promised_epsilon: Annotated[Epsilon | None, BeforeValidator(_blank)] = None
+    promised_delta: Annotated[Delta | None, BeforeValidator(_blank)] = None
+    seed: Annotated[Seed | None, BeforeValidator(_blank)] = None
+
+
+class FileAnswer(BaseModel):
+    """A file as it was uploaded; it is removed when the audit ends."""
+
+    name: str
+    bytes: int
+    type: str
+
+
+class AuditAnswer(BaseModel):
+    """One audit."""
+
+    id: str
+    name: str
+    kind: Literal["tables", "scores"]
+    state: Literal["queued", "running", "done", "failed", "interrupted"]
+    progress: float
+    error: str | None
+    created: float
+    started: float | None
+    finished: float | None
+    options: AuditOptions
+    files: dict[str, FileAnswer]
+    summary: Summary | None
+    has_report: bool
+
+    @property
+    def shown(self) -> str:
+        """What to call it."""
+        return self.name or f"audit {self.id[:6]}"
+
+
+class AuditList(BaseModel):
+    """The history, the newest first."""
+
+    audits: list[AuditAnswer]
+
+
+class CompareAnswer(BaseModel):
+    """Audits side by side."""
+
+    audits: list[AuditAnswer]
+    statements: list[str]
+    confidence_level: float
+    """Confidence with which all intervals hold at the same time."""

@@ -1,0 +1,193 @@
+"""The pages, and the parts of them that follow a slider, an upload or a choice."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from whosin.errors import InputError
+from whosin.guarantees import Guarantee
+from whosin.web import answers, views
+from whosin.web.api import report_response
+from whosin.web.door import door
+from whosin.web.guard import LOGIN, set_session
+from whosin.web.models import CalibrateQuery, ExplainQuery
+from whosin.web.office import Office, office_of
+from whosin.web.rendering import render
+from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+In = Annotated[Office, Depends(office_of)]
+LONGEST_SECRET = 1_000
+
+
+def _page(office: Office, tab: str, **values: Any) -> HTMLResponse:
+    return HTMLResponse(render(f"{tab}.html.j2", tab=tab, csrf=office.access.csrf, **values))
+
+
+@router.get("/")
+def home() -> RedirectResponse:
+    """Lead to the first tab."""
+    return RedirectResponse("/explain", status_code=303)
+
+
+@router.get(LOGIN)
+def login_page() -> HTMLResponse:
+    """Ask for the token or the password."""
+    return door(200, "This page is closed to whoever does not know its token or password.")
+
+
+@router.post(LOGIN)
+async def login(request: Request, office: In) -> Response:
+    """Let in whoever knows the token or the password."""
+    if not office.access.may_try():
+        return door(429, "Too many wrong passwords: wait a minute.")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_SECRET:
+            return door(413, "That is too long.")
+    secret = dict(_fields(body)).get("secret", "")
+    if not await run_in_threadpool(office.access.comes_in, secret):
+        return door(401, "That is neither the token nor the password of this server.")
+    response = RedirectResponse("/explain", status_code=303)
+    set_session(response, request.scope, office.access)
+    return response
+
+
+def _fields(body: bytes) -> list[tuple[str, str]]:
+    from urllib.parse import parse_qsl
+
+    return parse_qsl(body.decode("utf-8", "replace"), max_num_fields=5)
+
+
+@router.get("/style/base.css")
+def style() -> FileResponse:
+    """Return the style of the reports, on which that of the pages builds."""
+    return FileResponse(views.BASE_STYLE, media_type="text/css")
+
+
+@router.get("/explain")
+def explain_page(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLResponse:
+    """Show what a guarantee means."""
+    return _page(office, "explain", query=query, sliders=filled(EXPLAIN, query), **_explained(query, office))
+
+
+@router.get("/explain/answer")
+def explain_answer(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLResponse:
+    """Return what follows the sliders."""
+    return HTMLResponse(render("answer.html.j2", **_explained(query, office)))
+
+
+def _explained(query: ExplainQuery, office: Office) -> dict[str, Any]:
+    with office.desk.place():
+        guarantee = answers.guarantee_of(query)
+        answer = answers.explain(guarantee, query.prior)
+        return {"sentence": answer.sentence, "blocks": views.of_guarantee(answer, guarantee, log=query.log)}
+
+
+@router.get("/calibrate")
+def calibrate_page(query: Annotated[CalibrateQuery, Query()], office: In) -> HTMLResponse:
+    """Show which parameters keep a risk."""
+    return _page(office, "calibrate", query=query, sliders=filled(CALIBRATE, query), **_calibrated(query, office))
+
+
+@router.get("/calibrate/answer")
+def calibrate_answer(query: Annotated[CalibrateQuery, Query()], office: In) -> HTMLResponse:
+    """Return what follows the wishes."""
+    return HTMLResponse(render("answer.html.j2", **_calibrated(query, office)))
+
+
+def _calibrated(query: CalibrateQuery, office: Office) -> dict[str, Any]:
+    """Return the parameters; a wish that cannot be fulfilled is an answer too."""
+    found: Guarantee | None
+    try:
+        with office.desk.place():
+            answer, found = answers.calibrate(query)
+            blocks = [] if found is None or answer.meaning is None else views.of_guarantee(answer.meaning, found)
+    except (ValueError, TypeError) as error:
+        return {"sentence": f"This cannot be had: {error}.", "blocks": []}
+    return {"sentence": answer.sentence, "blocks": blocks}
+
+
+@router.get("/audit")
+def audit_page(office: In) -> HTMLResponse:
+    """Show the form for an audit, and the history."""
+    return _page(office, "audit", audits=office.audits(), limits=office.settings.limits)
+
+
+@router.post("/audit")
+async def add_audit(request: Request, office: In) -> HTMLResponse:
+    """Take an audit, and show how far it is."""
+    audit = await office.take(request)
+    return HTMLResponse(render("status.html.j2", **_status(office, audit.id)), status_code=202)
+
+
+@router.get("/audit/history")
+def history(office: In) -> HTMLResponse:
+    """Return the table of audits."""
+    return HTMLResponse(render("history.html.j2", audits=office.audits()))
+
+
+@router.get("/audit/{key}")
+def one_audit(key: str, office: In) -> HTMLResponse:
+    """Show one audit."""
+    return _page(office, "one", **_status(office, key))
+
+
+@router.get("/audit/{key}/status")
+def audit_status(key: str, office: In) -> HTMLResponse:
+    """Return how far an audit is, and its numbers when it is done."""
+    return HTMLResponse(render("status.html.j2", **_status(office, key)))
+
+
+@router.delete("/audit/{key}")
+def remove_audit(key: str, office: In) -> HTMLResponse:
+    """Remove an audit, and return what is left of the history."""
+    office.remove(key)
+    return history(office)
+
+
+@router.get("/audit/{key}/report")
+def view_report(key: str, office: In) -> HTMLResponse:
+    """Show the report, under a policy of its own."""
+    return report_response(office, key, download=False)
+
+
+def _status(office: Office, key: str) -> dict[str, Any]:
+    audit = office.audit(key)
+    blocks = [] if audit.summary is None else views.of_summary(audit.summary)
+    return {"audit": audit, "blocks": blocks, "keep_hours": office.settings.limits.keep_hours}
+
+
+@router.get("/compare")
+def compare_page(office: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+    """Show the audits to choose from, and those chosen side by side."""
+    return _page(
+        office,
+        "compare",
+        audits=[audit for audit in office.audits() if audit.summary is not None],
+        chosen=id or [],
+        **_compared(office, id or []),
+    )
+
+
+@router.get("/compare/answer")
+def compare_answer(office: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+    """Return the chosen audits side by side."""
+    return HTMLResponse(render("answer.html.j2", **_compared(office, id or [])))
+
+
+def _compared(office: Office, keys: list[str]) -> dict[str, Any]:
+    if len(set(keys)) < 2:
+        return {"sentence": "Choose two audits or more.", "blocks": []}
+    try:
+        answer = answers.compare(office.done(keys))
+    except InputError as error:
+        return {"sentence": str(error), "blocks": []}
+    return {"sentence": " ".join(answer.statements), "blocks": views.of_comparison(answer)}

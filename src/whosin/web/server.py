@@ -1,0 +1,90 @@
+"""Binding to an address and serving until Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+import uvicorn
+
+from whosin.errors import InputError
+from whosin.web.access import Password
+from whosin.web.app import create_app
+from whosin.web.settings import Binding, Settings
+
+__all__ = ["serve"]
+
+
+def serve(
+    settings: Settings, binding: Binding, password: Password | None, announce: Callable[[str, str], None]
+) -> None:
+    """Serve the page until it is stopped.
+
+    Parameters
+    ----------
+    settings : Settings
+        Folder and limits; the host names come from ``binding``.
+    binding : Binding
+        Address and port; port 0 takes any that is free.
+    password : Password, optional
+        Required where others can reach the server.
+    announce : callable
+        Called with the address to open and with the token, once the port is taken.
+
+    Raises
+    ------
+    InputError
+        If the port is taken, the folder is not private or in use, or a password is missing.
+    """
+    if not binding.is_loopback and password is None:
+        raise InputError("a server that others can reach takes a password")
+    listening = _listen(binding)
+    try:
+        host = binding.host.lower()
+        names = {*settings.names, f"[{host}]" if ":" in host else host, *(name.lower() for name in binding.names)}
+        known = replace(settings, names=tuple(sorted(names)), any_address=binding.allow_remote)
+        app = create_app(known, password)
+        access = app.state.office.access
+        shown = _shown(binding.host)
+        address = f"http://{shown}:{listening.getsockname()[1]}/"
+        announce(address if password is not None else f"{address}?token={access.token}", access.token)
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=3,
+            limit_concurrency=100,
+            h11_max_incomplete_event_size=32_768,
+            proxy_headers=False,
+            ws="none",
+            http="h11",
+        )
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def _shown(host: str) -> str:
+    """Return the host for an address that a browser takes."""
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _listen(binding: Binding) -> socket.socket:
+    family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((binding.host, binding.port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        raise InputError(
+            f"cannot listen on {binding.host} port {binding.port}: {error.strerror or error}; --port takes another"
+        ) from None
+    return listening

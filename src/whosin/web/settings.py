@@ -1,0 +1,138 @@
+"""What the page allows: sizes, numbers, times, and where its files lie."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from whosin.errors import InputError, check_number, check_whole
+
+__all__ = ["Binding", "Limits", "Settings", "default_data_dir", "private_folder"]
+
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on everything that a visitor can make the server do."""
+
+    upload_bytes: int = 50 * MEGABYTE
+    """Of each file, counted while it arrives."""
+    uploading: int = 4
+    """Audits whose files arrive at the same time."""
+    upload_seconds: float = 600.0
+    """Time that the files of one audit may take to arrive."""
+    rows: int = 200_000
+    """Of each table."""
+    columns: int = 500
+    """Of each table."""
+    running: int = 1
+    """Audits at work at the same time."""
+    queued: int = 8
+    """Audits that wait for their turn."""
+    seconds: float = 900.0
+    """Time that one audit may take."""
+    memory_bytes: int = 4_000 * MEGABYTE
+    """Address space that one audit may take, where the system can limit it."""
+    audits: int = 500
+    """Audits in the history."""
+    keep_hours: float = 24.0
+    """Uploads that an accident left behind, reports and details are removed after this time."""
+    computing: int = 2
+    """Explanations and calibrations that are computed at the same time."""
+
+    def __post_init__(self) -> None:
+        for name in (
+            "upload_bytes",
+            "uploading",
+            "rows",
+            "columns",
+            "running",
+            "queued",
+            "memory_bytes",
+            "audits",
+            "computing",
+        ):
+            check_whole(name, getattr(self, name), low=1)
+        for name in ("seconds", "upload_seconds", "keep_hours"):
+            check_number(name, getattr(self, name), low=0.0, open_low=True, open_high=True)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How one server runs."""
+
+    data_dir: Path
+    limits: Limits = field(default_factory=Limits)
+    names: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
+    """Host names under which the page answers; any other is refused (DNS rebinding)."""
+    any_address: bool = False
+    """Whether every numeric address is such a name too, for servers that listen on all of them."""
+    worker: tuple[str, ...] = (sys.executable, "-m", "whosin.web.worker")
+    """Command that runs one audit; the folder of the audit is added."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """Where the server listens."""
+
+    host: str = "127.0.0.1"
+    port: int = 8642
+    allow_remote: bool = False
+    names: tuple[str, ...] = ()
+    """Further host names under which people reach the server; with ``allow_remote`` only."""
+
+    def __post_init__(self) -> None:
+        check_whole("--port", self.port, low=0, high=65_535)
+        if not self.allow_remote and self.names:
+            raise InputError("--name goes with --allow-remote")
+        if not self.allow_remote and not self.is_loopback:
+            raise InputError(
+                f"--host takes an address of this machine alone (127.0.0.1), got {self.host!r}; others could reach it, "
+                "which takes --allow-remote and a password"
+            )
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nobody but this machine can reach the address; names other than localhost are not looked up."""
+        if self.host.lower() == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def default_data_dir() -> Path:
+    """Return the folder of the user for whosin's data, by the habits of the system."""
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    return base / "whosin"
+
+
+def private_folder(path: Path) -> Path:
+    """Return the folder, made if need be, that only its owner may open (mode 0700).
+
+    A folder that was there and that others may open is refused, and not changed: it may be shared on purpose.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"--data-dir takes a folder that can be made, got {str(path)!r}: {error.strerror}") from None
+    if os.name == "posix":
+        if found.st_uid != os.getuid():
+            raise InputError(f"--data-dir takes a folder of your own, got {str(path)!r}, which another user owns")
+        if found.st_mode & 0o077:
+            raise InputError(
+                f"--data-dir takes a folder that nobody else may open, got {str(path)!r}: chmod 700 it, or name another"
+            )
+    return path

@@ -1,0 +1,98 @@
+// Sliders beside their numbers, fields that belong to a choice, and what can be said about files before they are sent.
+"use strict";
+
+(() => {
+  const position = (slider, value) => {
+    const low = Number(slider.dataset.low), high = Number(slider.dataset.high);
+    if (slider.dataset.scale !== "log") return (1000 * (value - low)) / (high - low);
+    return value <= low ? 0 : (1000 * Math.log(value / low)) / Math.log(high / low);
+  };
+
+  const valueAt = (slider, number) => {
+    const low = Number(slider.dataset.low), high = Number(slider.dataset.high), share = Number(slider.value) / 1000;
+    const least = Number(number.min);
+    // the left end of a logarithmic slider stands for zero where zero can be typed
+    if (slider.dataset.scale === "log" && share === 0 && least === 0) return 0;
+    const value = slider.dataset.scale === "log" ? low * Math.pow(high / low, share) : low + share * (high - low);
+    return "whole" in slider.dataset ? Math.round(value) : Number(value.toPrecision(3));
+  };
+
+  const tell = (slider, number) => slider.setAttribute("aria-valuetext", number.value);
+
+  const pair = (slider) => {
+    const number = document.getElementById(slider.dataset.for);
+    slider.value = position(slider, Number(number.value));
+    tell(slider, number);
+    slider.addEventListener("input", () => {
+      number.value = valueAt(slider, number);
+      tell(slider, number);
+    });
+    number.addEventListener("input", () => {
+      slider.value = position(slider, Number(number.value));
+      tell(slider, number);
+    });
+  };
+
+  const choose = (form, name) => {
+    const chosen = form.querySelector(`input[name="${name}"]:checked`);
+    for (const set of form.querySelectorAll(`fieldset[data-shown-for^="${name}="]`)) {
+      const fits = set.dataset.shownFor.slice(name.length + 1).split(",").includes(chosen && chosen.value);
+      set.hidden = !fits;
+      set.disabled = !fits;
+    }
+  };
+
+  const problem = (form, text) => {
+    const place = form.querySelector("#problem");
+    place.textContent = text;
+    place.hidden = !text;
+  };
+
+  const tooLarge = (form) => {
+    const most = Number(form.dataset.mostBytes);
+    for (const field of form.querySelectorAll('input[type="file"]:enabled')) {
+      for (const file of field.files) {
+        if (file.size > most) return `${file.name} is larger than ${most / 1e6} MB.`;
+      }
+    }
+    return "";
+  };
+
+  const watchUpload = (form) => {
+    const sending = document.getElementById("sending"), sent = document.getElementById("sent");
+    form.addEventListener("htmx:configRequest", (event) => {
+      event.detail.parameters.delete("what");
+    });
+    form.addEventListener("htmx:beforeRequest", (event) => {
+      const wrong = tooLarge(form);
+      problem(form, wrong);
+      if (wrong) event.preventDefault();
+      else sending.hidden = false;
+    });
+    form.addEventListener("htmx:xhr:progress", (event) => {
+      if (event.detail.lengthComputable) sent.value = (100 * event.detail.loaded) / event.detail.total;
+    });
+    form.addEventListener("htmx:afterRequest", (event) => {
+      if (event.target !== form) return;
+      sending.hidden = true;
+      sent.value = 0;
+    });
+    form.addEventListener("htmx:sendError", () => problem(form, "The server did not answer. Is it still running?"));
+  };
+
+  const noteChange = (event) => {
+    const audit = event.target.querySelector ? event.target.closest("#status")?.querySelector(".audit") : null;
+    if (audit) document.body.dispatchEvent(new Event("audit-changed"));
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    document.querySelectorAll('input[type="range"][data-for]').forEach(pair);
+    document.querySelectorAll("input[data-switch]").forEach((input) => {
+      choose(input.form, input.dataset.switch);
+      input.addEventListener("input", () => choose(input.form, input.dataset.switch));
+    });
+    const upload = document.getElementById("upload");
+    if (upload) watchUpload(upload);
+    document.body.addEventListener("htmx:afterSettle", noteChange);
+  });
+})();

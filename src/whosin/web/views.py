@@ -1,0 +1,152 @@
+"""What stands under the answer: numbers, pictures, assumptions, in the blocks that the reports are made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import whosin.reporting
+from whosin.guarantees import Guarantee
+from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Text
+from whosin.reporting.words import about, confidence, count, down, percent, percent_down, percent_up, up
+from whosin.web.drawing import Interval, Line, curves, intervals
+from whosin.web.models import CompareAnswer, ExplainAnswer, Limits, Summary
+
+__all__ = ["BASE_STYLE", "of_comparison", "of_guarantee", "of_summary"]
+
+BASE_STYLE = Path(whosin.reporting.__file__).parent / "templates" / "style.css.j2"
+LOWEST = 1e-5
+
+
+def of_guarantee(answer: ExplainAnswer, guarantee: Guarantee, *, log: bool = False) -> list[Block]:
+    """Return the curve, the numbers and the assumptions of a promise."""
+    low, high = answer.posterior
+    rows = [
+        ("right guesses", percent_up(answer.accuracy)),
+        ("advantage: members found less outsiders accused", up(answer.advantage)),
+        ("belief in membership after the release", f"{percent_down(low)} to {percent_up(high)}"),
+    ]
+    rows += [
+        (f"members found where {percent(float(rate))} of the outsiders are accused", percent_up(share))
+        for rate, share in answer.tpr_at.items()
+    ]
+    caption = f"At most, for anybody who suspects {percent(answer.prior)} beforehand"
+    return [
+        Pictures([_promised(guarantee, log)]),
+        Text(answer.explanation),
+        Grid(caption, ("what", "value"), rows),
+        Heading("This assumes"),
+        Items([f"{line[:1].upper()}{line[1:]}." for line in answer.assumes]),
+    ]
+
+
+def _promised(guarantee: Guarantee, log: bool) -> Picture:
+    roc = guarantee.roc()
+    fpr = _rates(log)
+    found = percent_up(float(guarantee.tpr_at(0.01)))
+    alt = f"Curve of the promise. Where 1% of the outsiders are accused, at most {found} of the members are found."
+    line = Line(fpr, np.asarray(roc.tpr(fpr)), str(guarantee))
+    return Picture(
+        curves([line], alt, log=log, lowest=LOWEST),
+        alt,
+        "No attack lies above this curve. Dashed: a blind guess. The room between the two is what may be given away.",
+    )
+
+
+def _rates(log: bool) -> NDArray[np.float64]:
+    low = np.geomspace(LOWEST, 1.0, 121)
+    return low if log else np.unique(np.concatenate([[0.0], low, np.linspace(0.0, 1.0, 101), 1.0 - low]))
+
+
+def of_summary(summary: Summary) -> list[Block]:
+    """Return the number with its interval first, then the sentence, the picture and the rest of an audit."""
+    found, level = summary.advantage, confidence(summary.advantage.confidence_level)
+    blocks: list[Block] = [Text(_sentence(found), "answer"), Text(summary.explanation)]
+    blocks += [Text(remark, "warning") for remark in summary.remarks]
+    if summary.comparison is not None:
+        text = f"{summary.comparison.text[:1].upper()}{summary.comparison.text[1:]}"
+        blocks += [Heading(f"Held against {summary.promise}: {summary.comparison.verdict}"), Text(text)]
+    rows = [("advantage", *_limits(found)), ("right guesses", *_shares(summary.accuracy))]
+    rows += [
+        (f"members found where about {percent(float(rate))} of the outsiders are accused", *_shares(share))
+        for rate, share in summary.tpr_at.items()
+    ]
+    roc = summary.roc
+    line = Line(
+        np.array(roc.fpr), np.array(roc.tpr), "measured, with its limits", np.array(roc.lower), np.array(roc.upper)
+    )
+    alt = f"Measured curve. The advantage is about {about(found.estimate)}."
+    caption = f"Members found against outsiders accused. Shaded: {level} limits, all at once; dashed: a blind guess."
+    blocks += [
+        Grid(f"The numbers ({level} confidence)", ("what", "estimate", "at least", "at most"), rows),
+        Pictures([Picture(curves([line], alt), alt, caption)]),
+        Heading("This assumes"),
+        Items([f"{text[:1].upper()}{text[1:]}." for text in summary.assumes]),
+        Text(
+            f"With {count(summary.members)} members and {count(summary.non_members)} others, an advantage below about "
+            f"{up(summary.detectable)} is found in fewer than four of five audits. What was not found may be there.",
+            "small",
+        ),
+    ]
+    return blocks
+
+
+def _sentence(found: Limits) -> str:
+    limits = (
+        f"at least {down(found.lower)} and at most {up(found.upper)} ({confidence(found.confidence_level)} confidence)"
+    )
+    if found.lower > 0.0:
+        return f"Yes, members can be told from others: the advantage is about {about(found.estimate)}, {limits}."
+    return f"No attack was found that beats chance: the advantage is about {about(found.estimate)}, {limits}."
+
+
+def of_comparison(answer: CompareAnswer) -> list[Block]:
+    """Return audits side by side: their numbers in one table, their intervals and curves in one picture each."""
+    known = [(audit.shown, audit.summary) for audit in answer.audits if audit.summary is not None]
+    held = any(summary.comparison is not None for _, summary in known)
+    rows = [
+        (
+            name,
+            *_limits(summary.advantage),
+            percent(summary.tpr_at["0.01"].estimate),
+            count(summary.members),
+            count(summary.non_members),
+            *([_verdict(summary)] if held else []),
+        )
+        for name, summary in known
+    ]
+    head = ("audit", "advantage", "at least", "at most", "found at 1%", "members", "others", "promise")[: 7 + held]
+    bars = [Interval(name, s.advantage.estimate, s.advantage.lower, s.advantage.upper) for name, s in known]
+    lines = [Line(np.array(s.roc.fpr), np.array(s.roc.tpr), name) for name, s in known]
+    words = "; ".join(f"{name}: {about(s.advantage.estimate)}" for name, s in known)
+    return [
+        Grid("Side by side", head, rows, frozenset({7})),
+        Pictures(
+            [
+                Picture(
+                    intervals(bars, f"Advantage with limits. {words}."),
+                    words,
+                    "The advantage of each, with its limits: audits whose lines meet are not shown to differ.",
+                ),
+                Picture(
+                    curves(lines, f"Measured curves. {words}."),
+                    words,
+                    "The measured curves; the higher, the more is given away. Dashed: a blind guess.",
+                ),
+            ]
+        ),
+    ]
+
+
+def _verdict(summary: Summary) -> str:
+    return "none" if summary.comparison is None else f"{summary.promise}: {summary.comparison.verdict}"
+
+
+def _limits(found: Limits) -> tuple[str, str, str]:
+    return about(found.estimate), down(found.lower), up(found.upper)
+
+
+def _shares(found: Limits) -> tuple[str, str, str]:
+    return percent(found.estimate), percent_down(found.lower), percent_up(found.upper)

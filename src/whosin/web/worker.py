@@ -1,0 +1,87 @@
+"""One audit in a process of its own: ``python -m whosin.web.worker FOLDER``.
+
+Reads ``request.json``, writes ``progress.json`` on the way and ``outcome.json`` at the end, with ``report.html`` and
+``details.json`` beside it. Whoever started it holds the other end of its standard input: when that closes, the server
+is gone, and the process ends at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import WhosinError
+from whosin.web.folders import read_json, write_json
+
+__all__ = ["main"]
+
+PAUSE = 0.2
+"""Seconds between two notes of progress."""
+
+
+def main(folder: Path) -> int:
+    """Run the audit of a folder and return the exit code."""
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    request = read_json(folder / "request.json")
+    if request is None:
+        return 2
+    limit_memory(int(request["memory_bytes"]))
+    try:
+        _run(folder, request)
+    except MemoryError:
+        _fail(folder, f"it needed more than {request['memory_bytes'] / 1e9:.3g} GB of memory")
+    except (WhosinError, TypeError) as error:
+        _fail(folder, str(error))
+    return 0
+
+
+def limit_memory(count: int) -> None:
+    """Limit the address space of this process, where the system can (not on Windows, in part on macOS)."""
+    try:
+        import resource
+    except ImportError:
+        return
+    for kind, limit in ((resource.RLIMIT_AS, count), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(kind, (limit, limit))
+
+
+def _run(folder: Path, request: dict[str, Any]) -> None:
+    from whosin.web.measure import measure
+
+    summary, details, report = measure(folder, request, _progress_to(folder / "progress.json"))
+    (folder / "report.html").write_text(report, encoding="utf-8")
+    write_json(folder / "details.json", details)
+    write_json(folder / "outcome.json", {"error": None, "summary": summary})
+
+
+def _fail(folder: Path, reason: str) -> None:
+    write_json(folder / "outcome.json", {"error": reason})
+
+
+def _progress_to(path: Path) -> Callable[[float], None]:
+    last = -PAUSE
+
+    def note(share: float) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PAUSE or share >= 1.0:
+            last = now
+            write_json(path, {"share": float(share)})
+
+    return note
+
+
+def _end_with_the_server() -> None:
+    sys.stdin.buffer.read()
+    os._exit(3)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

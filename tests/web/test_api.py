@@ -1,0 +1,243 @@
+"""The API says what the library says."""
+
+import numpy as np
+import pytest
+from web_support import BASE, TestClient, office, upload, wait, with_token
+
+import whosin as wi
+from whosin.web.answers import compare
+from whosin.web.app import create_app
+from whosin.web.models import AuditAnswer
+from whosin.web.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def audited(tables, measured, tmp_path_factory):
+    """A server with a real audit of tables, held against a promise, and one that stands for a harmless release."""
+    app = create_app(Settings(tmp_path_factory.mktemp("audited") / "data"))
+    with TestClient(app, base_url=BASE) as client:
+        with_token(client)
+        files = {role: tables[role] for role in ("train", "holdout", "synthetic")}
+        sent = upload(client, files, name="copies", seed="1", groups="job", promised_epsilon="1").json()["id"]
+        assert wait(client, sent)["state"] == "done", wait(client, sent)["error"]
+        other = office(client).folders.new()
+        office(client).history.add(other, "fresh", "scores", {}, {})
+        little = {"estimate": 0.0, "lower": 0.0, "upper": 0.05, "confidence_level": 0.95}
+        office(client).history.end(other, "done", summary={**measured[0], "advantage": little})
+        yield client, [sent, other]
+
+
+@pytest.mark.parametrize(
+    ("query", "guarantee"),
+    [
+        ("epsilon=2", wi.PureDP(2.0)),
+        ("epsilon=2&delta=1e-5&prior=0.01", wi.ApproxDP(2.0, 1e-5)),
+        ("kind=gdp&mu=0.5", wi.GaussianDP(0.5)),
+        ("kind=mip&eta=0.1", wi.MIP(0.1)),
+        ("kind=dpsgd&noise_multiplier=1&sample_rate=0.01&steps=100", wi.DPSGD(1.0, 0.01, 100)),
+    ],
+)
+def test_explain(reader, query, guarantee):
+    found = reader.get(f"/api/explain?{query}").json()
+    prior = found["prior"]
+    assert found["guarantee"] == str(guarantee)
+    assert found["accuracy"] == guarantee.accuracy(prior)
+    assert found["advantage"] == guarantee.advantage()
+    assert found["posterior"] == list(guarantee.posterior(prior))
+    assert found["tpr_at"]["0.01"] == float(guarantee.tpr_at(0.01))
+    assert found["explanation"] == guarantee.explain(prior)
+    assert found["assumes"] == list(guarantee.assumes)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *(
+            "epsilon=-1",
+            "epsilon=nan",
+            "epsilon=inf",
+            "epsilon=x",
+            "prior=0",
+            "prior=1",
+            "delta=1",
+            "kind=x",
+            "unheard=1",
+        ),
+        "steps=0",
+        "steps=1.5",
+        "steps=1000001",
+        "noise_multiplier=0",
+        "noise_multiplier=0.01",
+        "sample_rate=0",
+        "eta=0.6",
+    ],
+)
+def test_explain_refuses(reader, query):
+    answer = reader.get(f"/api/explain?{query}")
+    assert answer.status_code == 422
+    assert list(answer.json()) == ["error"]
+    assert query.partition("=")[0] in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("query", "read", "limit"),
+    [
+        ("target=accuracy&value=0.6", lambda g: g.accuracy(), 0.6),
+        ("target=advantage&value=0.1&delta=1e-6", lambda g: g.advantage(), 0.1),
+        ("target=posterior&value=0.2&prior=0.1", lambda g: g.posterior(0.1)[1], 0.2),
+        ("target=tpr&value=0.05&fpr=0.01", lambda g: float(g.tpr_at(0.01)), 0.05),
+        ("find=dpsgd&target=advantage&value=0.1&steps=100", lambda g: g.advantage(), 0.1),
+        ("find=mip&target=accuracy&value=0.6", lambda g: g.accuracy(), 0.6),
+    ],
+)
+def test_calibrate_keeps_the_wish(reader, query, read, limit):
+    found = reader.get(f"/api/calibrate?{query}").json()["meaning"]
+    guarantee = getattr(wi, found["kind"])(**found["parameters"])
+    assert 0.9 * limit < read(guarantee) <= limit
+
+
+def test_calibrate_a_sampling_rate(reader):
+    found = reader.get("/api/calibrate?find=sampling_rate&target=posterior&value=0.5&epsilon=1").json()
+    assert found["sampling_rate"] == wi.calibrate.sampling_rate(1.0, posterior=0.5)
+    assert found["meaning"] is None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "target=accuracy&value=0.4",
+        "find=mip&target=posterior",
+        "find=dpsgd&target=posterior",
+        "find=sampling_rate&target=accuracy",
+        "find=dpsgd&target=accuracy&value=0.5",
+        "value=2",
+    ],
+)
+def test_calibrate_refuses(reader, query):
+    answer = reader.get(f"/api/calibrate?{query}")
+    assert answer.status_code == 422
+    assert list(answer.json()) == ["error"]
+    page = reader.get(f"/calibrate/answer?{query}")
+    assert page.status_code in (200, 422)
+    assert "cannot be had" in page.text or "value" in page.text
+
+
+def test_printed_parameters_are_on_the_safe_side(reader):
+    """What the sentence says, read back and tried, keeps the wish too."""
+    import re
+
+    for value in np.linspace(0.51, 0.95, 12):
+        sentence = reader.get(f"/api/calibrate?target=accuracy&value={value}").json()["sentence"]
+        printed = float(re.search(r"ε of at most ([\d.]+)", sentence)[1])
+        assert wi.PureDP(printed).accuracy() <= value
+    sentence = reader.get("/api/calibrate?find=dpsgd&target=advantage&value=0.1&steps=100").json()["sentence"]
+    noise = float(re.search(r"at least ([\d.]+)", sentence)[1])
+    assert wi.DPSGD(noise, 0.01, 100).advantage() <= 0.1
+
+
+def test_an_audit_is_that_of_the_library(audited, tables):
+    client, (key, _) = audited
+    read = [wi.tables.read_table(tables[role]) for role in ("train", "holdout", "synthetic")]
+    expected = wi.audit_synthetic(*read, groups=["job"], rng=1)
+    found = client.get(f"/api/audits/{key}").json()
+    assert found["progress"] == 1.0
+    for name in ("estimate", "lower", "upper", "confidence_level"):
+        assert found["summary"]["advantage"][name] == getattr(expected.advantage, name)
+    assert found["summary"]["explanation"] == expected.explain()
+    assert found["summary"]["comparison"]["verdict"] == expected.compare(wi.PureDP(1.0)).verdict
+    assert found["options"]["seed"] == 1
+    details = client.get(f"/api/audits/{key}/details").json()
+    assert details["advantage"] == expected.to_dict()["advantage"]
+    assert details["groups"]
+
+
+def test_the_summary_names_no_record(audited):
+    client, keys = audited
+    for key in keys:
+        assert not {"individual", "highest", "index"} & set(client.get(f"/api/audits/{key}").json()["summary"])
+
+
+def test_the_report_comes_under_a_policy_of_its_own(audited):
+    client, (key, _) = audited
+    saved, shown = client.get(f"/api/audits/{key}/report"), client.get(f"/audit/{key}/report")
+    assert saved.text == shown.text
+    for answer in (saved, shown):
+        policy = answer.headers["content-security-policy"]
+        assert "script-src 'none'" in policy
+        assert policy.endswith("sandbox")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert saved.headers["content-disposition"] == f'attachment; filename="whosin-audit-{key[:8]}.html"'
+    assert "content-disposition" not in shown.headers
+    assert "whosin audit --train train.csv --holdout holdout.csv --synthetic synthetic.csv --group job" in saved.text
+    assert "--seed 1" in saved.text
+
+
+def test_audits_are_listed_newest_first(audited):
+    client, keys = audited
+    assert [audit["id"] for audit in client.get("/api/audits").json()["audits"]] == keys[::-1]
+
+
+def test_compare(audited):
+    client, keys = audited
+    found = client.get("/api/compare", params={"id": keys}).json()
+    assert [audit["id"] for audit in found["audits"]] == keys
+    assert found["confidence_level"] == pytest.approx(0.9)
+    assert found["statements"][0].startswith("“copies” gives away more than “fresh”")
+    page = client.get("/compare", params={"id": keys}).text
+    assert "gives away more" in page
+    assert page.count("<svg") == 2
+
+
+def test_compare_says_nothing_that_is_not_shown(measured):
+    """Two audits differ only where their intervals do not meet, at the confidence of both together."""
+
+    def audit(name, estimate, lower, upper):
+        summary = {
+            **measured[0],
+            "advantage": {"estimate": estimate, "lower": lower, "upper": upper, "confidence_level": 0.95},
+        }
+        known = {"id": name * 32, "name": name, "kind": "scores", "state": "done", "progress": 1, "error": None}
+        known |= {"created": 0, "started": 0, "finished": 0, "options": {}, "files": {}, "has_report": True}
+        return AuditAnswer.model_validate({**known, "summary": summary})
+
+    meet = compare([audit("a", 0.5, 0.3, 0.7), audit("b", 0.2, 0.0, 0.3)])
+    assert "No difference is shown" in meet.statements[0]
+    apart = compare([audit("b", 0.2, 0.0, 0.29), audit("a", 0.5, 0.3, 0.7), audit("c", 0.9, 0.8, 1.0)])
+    assert apart.confidence_level == pytest.approx(0.85)
+    assert [line[:25] for line in apart.statements[:3]] == [
+        "“c” gives away more than ",
+        "“c” gives away more than ",
+        "“a” gives away more than ",
+    ]
+
+
+@pytest.mark.parametrize("ids", [[], ["x"], ["a" * 32, "b" * 32], ["../../etc", "x"], ["x"] * 7])
+def test_compare_refuses(reader, ids):
+    answer = reader.get("/api/compare", params={"id": ids})
+    assert answer.status_code in (404, 422)
+    assert list(answer.json()) == ["error"]
+    assert reader.get("/compare", params={"id": ids}).status_code in (200, 404)
+
+
+@pytest.mark.parametrize("key", ["x", "%2e%2e%2fhistory.sqlite", "a" * 32, "A" * 32, "' OR 1=1 --"])
+def test_unknown_audits(reader, key):
+    for path in (f"/api/audits/{key}", f"/api/audits/{key}/report", f"/api/audits/{key}/details", f"/audit/{key}"):
+        assert reader.get(path).status_code == 404
+    assert reader.delete(f"/api/audits/{key}").status_code in (404, 405)
+
+
+def test_errors_are_json_whatever_the_path(reader):
+    for answer in (reader.get("/api/nothing"), reader.put("/api/audits"), reader.get("/api/audits/x/y/z")):
+        assert answer.status_code in (404, 405)
+        assert list(answer.json()) == ["error"]
+
+
+def test_a_busy_server_says_so(start, monkeypatch):
+    client = with_token(start())
+    monkeypatch.setattr("whosin.web.answers.PATIENCE", 0.05)
+    desk = office(client).desk
+    with desk.place(), desk.place():
+        answer = client.get("/api/explain")
+        assert answer.status_code == 429
+        assert "busy" in answer.json()["error"]
+    assert client.get("/api/explain").status_code == 200

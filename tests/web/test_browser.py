@@ -1,0 +1,213 @@
+"""The page as a person uses it, in a real browser against a real server."""
+
+import re
+
+import pytest
+from web_support import Server
+
+import whosin as wi
+
+
+@pytest.fixture(scope="module")
+def served(chromium, tmp_path_factory):
+    """One server for all tests of this file."""
+    import signal
+
+    server = Server(tmp_path_factory.mktemp("browser") / "data", "--max-upload-mb", "0.2")
+    yield server
+    code, said = server.end(signal.SIGINT)
+    assert code in (0, 130, -signal.SIGINT)
+    assert "Traceback" not in said
+
+
+@pytest.fixture
+def visit(chromium, served):
+    """Return a function that opens a browser of its own; errors of the page fail the test."""
+    contexts, problems = [], []
+
+    def come(come_in=True, **options):
+        context = chromium.new_context(accept_downloads=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console", lambda message: problems.append(message.text) if "Content Security" in message.text else None
+        )
+        if come_in:
+            page.goto(served.url)
+        return page
+
+    yield come
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def said(page):
+    return page.inner_text("#sentence")
+
+
+def until(page, changed_from):
+    page.wait_for_function("old => document.getElementById('sentence').innerText !== old", arg=changed_from)
+    return said(page)
+
+
+def test_without_the_token_there_is_only_the_door(visit, served):
+    page = visit(come_in=False)
+    for path in ("", "audit", "static/app.js"):
+        answer = page.goto(served.base + path)
+        assert answer.status == 401
+    page.goto(served.base + "explain")
+    page.fill("#secret", "wrong")
+    page.click("button")
+    assert "neither the token nor the password" in page.inner_text("main")
+    page.fill("#secret", served.token)
+    page.click("button")
+    page.wait_for_url(served.base + "explain")
+    assert page.inner_text("h1") == "What does a promise mean?"
+
+
+def test_the_token_leaves_the_address_and_no_script_reads_the_cookie(visit, served):
+    page = visit()
+    assert page.url == served.base + "explain"
+    assert page.evaluate("document.cookie") == ""
+    (cookie,) = page.context.cookies()
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Strict"
+
+
+def test_a_link_from_elsewhere_still_leads_in(visit, served, tmp_path):
+    """The browser keeps a strict cookie back on a way that began elsewhere; the door then opens by itself."""
+    opener = tmp_path / "open.html"
+    opener.write_text(f'<meta http-equiv="refresh" content="0;url={served.url}">')
+    page = visit(come_in=False)
+    page.goto(opener.as_uri())
+    page.wait_for_selector("h1:has-text('What does a promise mean?')")
+    assert "token" not in page.url
+
+
+def test_the_sentence_and_the_curve_follow_the_slider(visit):
+    page = visit()
+    before, curve = said(page), page.get_attribute("path.curve", "d")
+    assert f"{100 * wi.PureDP(1.0).accuracy():.1f}"[:2] in before
+    page.locator("#epsilon-slider").fill("900")
+    after = until(page, before)
+    epsilon = float(page.input_value("#epsilon"))
+    assert epsilon > 5
+    shown = float(re.search(r"([\d.]+)% of the time at most", after)[1]) / 100
+    assert shown == pytest.approx(wi.PureDP(epsilon).accuracy(), abs=1e-3)
+    assert page.get_attribute("path.curve", "d") != curve
+    assert page.get_attribute("#epsilon-slider", "aria-valuetext") == page.input_value("#epsilon")
+
+
+def test_the_kind_of_promise_brings_its_own_sliders(visit):
+    page = visit()
+    before = said(page)
+    assert not page.is_visible("#steps")
+    page.check('input[value="dpsgd"]')
+    assert page.is_visible("#steps")
+    assert not page.is_visible("#epsilon")
+    until(page, before)
+    assert "Poisson" in page.inner_text("#answer")
+
+
+def test_calibrate(visit, served):
+    page = visit()
+    page.click("nav >> text=Calibrate")
+    before = said(page)
+    assert before.startswith("Differential privacy with ε of at most 0.405")
+    page.fill("#value", "0.4")
+    assert until(page, before).startswith("This cannot be had")
+
+
+def test_keyboard_alone(visit, served):
+    """From the address to a new sentence without a mouse."""
+    page = visit()
+    before = said(page)
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        focused = page.evaluate("document.activeElement.id")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
+        if focused == "epsilon-slider":
+            break
+    assert focused == "epsilon-slider"
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    until(page, before)
+    page.keyboard.press("Home")
+    page.wait_for_function("() => document.getElementById('epsilon').value === '0'")
+    page.wait_for_function("() => document.getElementById('sentence').innerText.includes('50% of the time at most')")
+
+
+def test_an_audit_from_upload_to_report_and_two_at_once(visit, served, tables, scores, tmp_path):
+    one, two = visit(), visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    one.goto(served.base + "audit")
+    for role in ("train", "holdout", "synthetic"):
+        one.set_input_files(f"#{role}", tables[role])
+    one.fill("#name", "release <b>one</b>")
+    one.click("summary >> text=More settings")
+    one.fill("#promised_epsilon", "1")
+    one.click("#start")
+    two.goto(served.base + "audit")
+    two.check('input[value="scores"]')
+    (tmp_path / "attack.csv").write_bytes(scores)
+    two.set_input_files("#scores", tmp_path / "attack.csv")
+    two.fill("#name", "attack")
+    two.click("#start")
+    one.wait_for_selector(".audit progress")
+    two.wait_for_selector(".audit progress")
+    for page in (one, two):
+        page.wait_for_selector('.audit[data-state="done"]', timeout=120_000)
+        assert re.search(
+            r"the advantage is about 0\.\d+, at least 0\.\d+ and at most [01]\.\d+ \(95% confidence\)",
+            page.inner_text(".audit .answer"),
+        )
+    assert "release <b>one</b>" in one.inner_text(".audit h2")
+    assert "exceeds the promise on this model" in one.inner_text(".audit")
+    assert two.evaluate("document.documentElement.scrollWidth") <= 390
+
+    with one.expect_download() as saved:
+        one.click("text=Download the report")
+    text = saved.value.path().read_text()
+    assert "release &lt;b&gt;one&lt;/b&gt;" in text
+    with one.expect_popup() as opened:
+        one.click("text=Read the report")
+    report = opened.value
+    report.wait_for_selector("h1")
+    assert report.evaluate("self.origin") == "null"
+    assert report.locator("svg").count() > 3
+    report.close()
+
+    one.click("nav >> text=Compare")
+    for box in one.query_selector_all('input[name="id"]'):
+        box.check()
+    one.wait_for_selector("#answer table")
+    assert "All intervals hold together with 90% confidence" in said(one)
+
+    two.goto(served.base + "audit")
+    assert two.locator("#history tbody tr").count() == 2
+    two.on("dialog", lambda dialog: dialog.accept())
+    two.click("[aria-label='Remove attack']")
+    two.wait_for_function("() => document.querySelectorAll('#history tbody tr').length === 1")
+
+
+def test_a_bad_file_and_a_huge_one(visit, served, tmp_path):
+    page = visit()
+    page.goto(served.base + "audit")
+    page.check('input[value="scores"]')
+    (tmp_path / "bad.csv").write_bytes(b"%PDF-1.7 not a table")
+    page.set_input_files("#scores", tmp_path / "bad.csv")
+    page.click("#start")
+    page.wait_for_selector("#status [role=alert]")
+    assert "got a PDF file" in page.inner_text("#status")
+    (tmp_path / "huge.csv").write_bytes(b"member,score\n" + b"1,0.5\n" * 50_000)
+    page.set_input_files("#scores", tmp_path / "huge.csv")
+    page.click("#start")
+    page.wait_for_selector("#problem:not([hidden])")
+    assert "huge.csv is larger than 0.2 MB" in page.inner_text("#problem")
+    # the server does not rely on the page
+    page.evaluate("document.getElementById('upload').dataset.mostBytes = '1e12'")
+    page.click("#start")
+    page.wait_for_function("() => document.getElementById('status').innerText.includes('at most 0.2 MB')")

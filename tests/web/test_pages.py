@@ -1,0 +1,182 @@
+"""The pages: escaped, labelled, without anything inline that the policy forbids, and right about the numbers."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from web_support import office, upload, wait, with_token
+
+import whosin as wi
+from whosin.web.drawing import Interval, Line, curves, intervals
+from whosin.web.models import CalibrateQuery, ExplainQuery
+from whosin.web.sliders import CALIBRATE, EXPLAIN
+
+CSV = b"member,score\n1,0.5\n0,0.25\n"
+PAGES = [
+    "/explain",
+    "/calibrate",
+    "/audit",
+    "/compare",
+    "/explain?kind=mip",
+    "/calibrate?find=sampling_rate&target=posterior",
+]
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+class Elements(HTMLParser):
+    """Every element with its attributes, and the text of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inside, self.inline = [], None, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self.inside = tag if tag in ("script", "style") else None
+
+    def handle_data(self, data):
+        if self.inside and data.strip():
+            self.inline.append(data)
+
+    def handle_endtag(self, tag):
+        self.inside = None
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_inline_and_nothing_from_elsewhere(reader, path):
+    page = Elements(reader.get(path).text)
+    assert page.inline == []
+    for tag, attributes in page.found:
+        assert "style" not in attributes, (tag, attributes)
+        assert not [name for name in attributes if name.startswith(("on", "hx-on"))]
+        for name in ("src", "href", "action", "hx-get", "hx-post"):
+            assert attributes.get(name, "/").startswith(("/", "#")), (tag, attributes)
+            assert not attributes.get(name, "/").startswith("//")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_field_has_a_name_for_all_readers(reader, path):
+    page = Elements(reader.get(path).text)
+    labelled = {attributes.get("for") for tag, attributes in page.found if tag == "label"}
+    for tag, attributes in page.found:
+        if tag in ("input", "select") and attributes.get("type") not in ("radio", "checkbox"):
+            assert attributes.get("id") in labelled or attributes.get("aria-label"), attributes
+    ids = [attributes["id"] for _, attributes in page.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert [tag for tag, _ in page.found].count("h1") == 1
+    assert dict(page.found)["html"]["lang"] == "en"
+    assert any(attributes.get("aria-current") == "page" for _, attributes in page.found)
+    if path != "/compare":
+        assert any(attributes.get("aria-live") == "polite" for _, attributes in page.found)
+
+
+def test_the_answer_follows_the_question(reader):
+    for epsilon in (0.5, 2.0, 8.0):
+        page = reader.get(f"/explain/answer?epsilon={epsilon}").text
+        shown = re.search(r"data ([\d.]+)% of the time at most", page)[1]
+        true = 100 * wi.PureDP(epsilon).accuracy()
+        assert true <= float(shown) + 1e-9
+        assert float(shown) < true + 0.11
+        assert page.count("<svg") == 1
+    assert "hx-swap-oob" in page
+
+
+def test_wrong_values_are_said_in_the_page(reader):
+    answer = reader.get("/explain/answer?epsilon=-3", headers={"HX-Request": "true"})
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text
+    assert "<html" not in answer.text
+    assert "<html" in reader.get("/explain?epsilon=-3").text
+
+
+@pytest.mark.parametrize(("sliders", "query"), [(EXPLAIN, ExplainQuery), (CALIBRATE, CalibrateQuery)])
+def test_what_can_be_slid_or_typed_can_be_computed(sliders, query):
+    """Both ends of every slider, and of what can be typed, pass the model that guards the computation."""
+    for members in sliders.values():
+        for slider in members:
+            ends = {slider.low, slider.high, slider.least, slider.most} - {None}
+            for value in ends:
+                query.model_validate({slider.name: int(value) if slider.whole else value})
+
+
+def test_everything_that_people_send_is_escaped(start, quick):
+    client = with_token(start(worker=quick))
+    sent = client.post(
+        "/api/audits", files={"scores": (EVIL + ".csv", CSV)}, data={"name": EVIL, "columns": EVIL, "groups": EVIL}
+    )
+    key = sent.json()["id"]
+    wait(client, key)
+    other = upload(client, {"scores": CSV}, name="“" + EVIL).json()["id"]
+    wait(client, other)
+    for path in (
+        "/audit",
+        f"/audit/{key}",
+        f"/audit/{key}/status",
+        f"/compare?id={key}&id={other}",
+        f"/compare/answer?id={key}&id={other}",
+    ):
+        text = client.get(path).text
+        page = Elements(text)
+        assert "&lt;script&gt;" in text
+        assert page.inline == []
+        assert not [attributes for tag, attributes in page.found if tag == "img" or "onerror" in attributes]
+
+
+def test_errors_of_a_job_are_escaped(start):
+    import sys
+
+    code = f"import json, sys; open(sys.argv[1] + '/outcome.json', 'w').write(json.dumps({{'error': {EVIL!r}}}))"
+    client = with_token(start(worker=(sys.executable, "-c", code)))
+    key = upload(client, {"scores": CSV}).json()["id"]
+    assert wait(client, key)["error"] == EVIL
+    page = client.get(f"/audit/{key}").text
+    assert "<img" not in page
+    assert "&lt;img" in page
+
+
+def test_a_failed_audit_names_what_was_wrong_and_no_path(start, request_of_scores, tmp_path):
+    """The worker's own words for bad data: escaped names, no folder of ours."""
+    from whosin.errors import InputError
+    from whosin.web.measure import measure
+
+    (tmp_path / "scores.csv").write_bytes(b"member,<b>x</b>\nmaybe,1\n1,2\n")
+    with pytest.raises(InputError) as caught:
+        measure(tmp_path, request_of_scores[1], print)
+    assert str(tmp_path) not in str(caught.value)
+    assert "'maybe'" in str(caught.value)
+
+
+def test_removing_from_the_page(start, quick):
+    client = start(worker=quick)
+    client.get(f"/?token={office(client).access.token}")
+    client.headers["X-CSRF-Token"] = office(client).access.csrf
+    key = upload(client, {"scores": CSV}, path="/audit", name="gone soon").text
+    key = re.search(r"audit-([0-9a-f]{32})", key)[1]
+    assert "gone soon" in client.get("/audit/history").text
+    assert "No audit yet" in client.delete(f"/audit/{key}").text
+
+
+def test_drawings_have_no_style_and_escape_names():
+    rates = np.linspace(0, 1, 5)
+    line = Line(rates, rates, EVIL, rates, rates)
+    for log in (True, False):
+        svg = curves([line, line], EVIL, log=log)
+        assert "style=" not in svg
+        assert "<script" not in svg
+        assert "<img" not in svg
+        assert "nan" not in svg
+        assert "inf" not in svg
+    assert "<script" not in intervals([Interval(EVIL, 0.5, -1.0, 2.0)], EVIL)
+
+
+def test_a_curve_is_drawn_where_it_is():
+    """The drawn points, read back through the axes, are the curve."""
+    fpr, tpr = np.array([0.0, 0.1, 1.0]), np.array([0.2, 0.6, 1.0])
+    path = re.search(r'class="curve line-0" d="M([^"]+)"', curves([Line(fpr, tpr, "x")], "x"))[1]
+    points = np.array([[float(x) for x in pair.split()] for pair in path.split("L")])
+    (left, bottom), (right, top) = points[0] - [0, 0], points[-1]
+    base = bottom + (bottom - top) * 0.2 / 0.8
+    assert (points[1, 0] - left) / (right - left) == pytest.approx(0.1, abs=1e-3)
+    assert (base - points[1, 1]) / (base - top) == pytest.approx(0.6, abs=1e-3)

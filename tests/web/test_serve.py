@@ -1,0 +1,121 @@
+"""The real server, in a process of its own: where it listens, how it ends, and what it says after it was killed."""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+import httpx
+import pytest
+import typer
+from typer.testing import CliRunner
+from web_support import people
+
+from whosin.cli.serve import serve
+
+app = typer.Typer()
+app.command()(serve)
+
+
+def run(*arguments, environment=None):
+    """Run the command where it is expected to refuse; the code stands in for what the shell would see."""
+    known = {"WHOSIN_PASSWORD": None, **(environment or {})}
+    return CliRunner().invoke(app, ["--no-open", *arguments], env=known)
+
+
+def test_a_port_that_is_taken(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("--port", str(port), "--data-dir", str(tmp_path / "data"))
+    assert done.exit_code == 2
+    assert f"cannot listen on 127.0.0.1 port {port}" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_remote_addresses_take_both_the_flag_and_a_password(tmp_path):
+    data = ["--data-dir", str(tmp_path / "data"), "--port", "0"]
+    refused = run("--host", "0.0.0.0", *data)
+    assert refused.exit_code == 2
+    assert "--allow-remote and a password" in refused.stderr
+    no_password = run("--host", "0.0.0.0", "--allow-remote", *data)
+    assert no_password.exit_code == 2
+    assert "takes a password" in no_password.stderr
+    short = run("--host", "0.0.0.0", "--allow-remote", *data, environment={"WHOSIN_PASSWORD": "short"})
+    assert short.exit_code == 2
+    assert "at least 12 characters" in short.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_there_is_no_option_for_a_password():
+    assert "--password" not in run("--help").stdout
+
+
+def test_killed_and_started_again(server, tmp_path):
+    """A worker is killed, then the server, then it starts again: each time the truth is told."""
+    for name, seed in (("train", 1), ("holdout", 2), ("synthetic", 3)):
+        people(seed, 300).write_csv(tmp_path / f"{name}.csv")
+
+    def send(client):
+        files = {
+            role: (f"{role}.csv", (tmp_path / f"{role}.csv").read_bytes()) for role in ("train", "holdout", "synthetic")
+        }
+        return client.post("/api/audits", files=files).json()["id"]
+
+    def running(client, key):
+        limit = time.monotonic() + 30
+        while client.get(f"/api/audits/{key}").json()["state"] != "running" and time.monotonic() < limit:
+            time.sleep(0.02)
+
+    first = server()
+    assert first.base.startswith("http://127.0.0.1:")
+    with httpx.Client(base_url=first.base, headers={"Authorization": f"Bearer {first.token}"}) as client:
+        assert client.get("/api/audits").status_code == 200
+        assert httpx.get(first.base + "api/audits").status_code == 401
+        killed = send(client)
+        running(client, killed)
+        (worker,) = first.workers()
+        os.kill(worker, signal.SIGKILL)
+        limit = time.monotonic() + 30
+        while (audit := client.get(f"/api/audits/{killed}").json())["state"] == "running" and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert audit["state"] == "failed"
+        assert "SIGKILL" in audit["error"]
+        orphan = send(client)
+        running(client, orphan)
+        (worker,) = first.workers()
+    first.end(signal.SIGKILL)
+    limit = time.monotonic() + 10
+    while os.path.exists(f"/proc/{worker}") and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not os.path.exists(f"/proc/{worker}"), "the worker outlived its server"
+
+    again = server()
+    with httpx.Client(base_url=again.base, headers={"Authorization": f"Bearer {again.token}"}) as client:
+        states = {audit["id"]: audit["state"] for audit in client.get("/api/audits").json()["audits"]}
+        assert states == {killed: "failed", orphan: "interrupted"}
+        assert httpx.get(f"{again.base}?token={first.token}").status_code == 401
+        third = send(client)
+        running(client, third)
+        (worker,) = again.workers()
+    code, said = again.end(signal.SIGINT)
+    assert code in (0, 130, -signal.SIGINT)
+    assert "Traceback" not in said
+    assert not os.path.exists(f"/proc/{worker}")
+    left = [path.name for path in (tmp_path / "served").rglob("*.csv")]
+    assert left == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_it_listens_on_this_machine_alone(server):
+    one = server()
+    port = int(one.base.rpartition(":")[2].strip("/"))
+    with open("/proc/net/tcp") as file:
+        bound = [line.split()[1] for line in file.readlines()[1:] if line.split()[3] == "0A"]
+    assert f"0100007F:{port:04X}" in bound
+    assert f"00000000:{port:04X}" not in bound
+    second = run("--port", "0", "--data-dir", str(one.folder))
+    assert second.exit_code == 2
+    assert "another server uses" in second.stderr
