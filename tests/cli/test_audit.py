@@ -139,3 +139,29 @@ def test_a_holdout_of_another_population_warns_on_stderr(files, tmp_path):
     )  # fmt: skip
     assert "not from the same population" in seen.stderr
     json.loads(seen.stdout)
+
+
+def test_a_release_read_in_blocks_gives_the_same(files):
+    rows = ("--train", files / "train.csv", "--holdout", files / "holdout.parquet", "--seed", 1, "--jobs", 1, "--json")
+    whole = run(*rows, "--synthetic", files / "fresh.arrow")
+    blocks = run(*rows, "--synthetic", files / "fresh.arrow", "--block-rows", 70)
+    assert (whole.exit_code, blocks.exit_code) == (0, 0)
+    assert json.loads(blocks.stdout) == json.loads(whole.stdout)
+    text = run(*rows, "--synthetic", files / "leaky.csv", "--block-rows", 70)
+    assert text.exit_code == 2
+    assert "cannot be read in blocks" in text.stderr
+    scores = run("--scores", files / "scores.csv", "--block-rows", 70)
+    assert scores.exit_code == 2
+    assert "--scores goes without --block-rows" in scores.stderr
+
+
+def test_a_report_with_and_without_the_list_of_people(files, tmp_path):
+    pages = {}
+    for option in ("--individuals", "--no-individuals"):
+        path = tmp_path / f"{option}.html"
+        done = run("--scores", files / "scores.csv", "--columns", "score", "--report", path, option)
+        assert done.exit_code == 0, done.output
+        pages[option] = path.read_text(encoding="utf-8")
+    listed = "The members with the highest scores"
+    assert listed in pages["--individuals"]
+    assert listed not in pages["--no-individuals"]

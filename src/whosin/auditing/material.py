@@ -14,17 +14,24 @@ from whosin.auditing.queries import Answers, ask
 from whosin.auditing.queries import arrays as array_queries
 from whosin.auditing.queries import tables as table_queries
 from whosin.auditing.release_size import sizes_up_to
+from whosin.auditing.streamed import match_stream, size_classes
 from whosin.compute.threads import number_of_threads
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import (
     Encoded,
+    StreamEncoder,
     Table,
     TableEncoder,
+    TableStream,
+    as_stream,
     as_table,
+    is_streamable,
     match_tables,
     numeric_records,
     row_groups,
 )
+from whosin.tables.columns import Column
+from whosin.tables.stream import BLOCK_ROWS
 
 __all__ = ["Material", "gather_material"]
 
@@ -37,6 +44,10 @@ MOST_LABELS = 20
 """Numbers with more different values are cut at their quartiles to make groups."""
 FEW_SHARED = 0.01
 """Share of the training rows that may stand in the holdout too without a warning."""
+STREAMED_FROM = 250_000
+"""Files, lazy frames and frames from an iterable with more rows than this are read in blocks."""
+READING = 0.1
+"""Share of the work that is reading the columns of a streamed release, for the progress bar."""
 WIDEST = 100
 """Most columns of plain numbers in which records are compared without the release; wider arrays are images or alike."""
 
@@ -84,12 +95,83 @@ def gather_material(
     n_jobs: int | None,
     rng: np.random.Generator,
     progress: Callable[[float], None],
+    block_rows: int | None = None,
 ) -> Material:
     """Check the tables against each other and answer the queries about every record."""
-    given, threads = [train, holdout, synthetic] + ([] if reference is None else [reference]), number_of_threads(n_jobs)
+    threads = number_of_threads(n_jobs)
+    if block_rows is not None or is_streamable(synthetic):
+        stream = _opened(synthetic, block_rows)
+        if stream.rows > STREAMED_FROM or block_rows is not None:
+            if callable(query):
+                raise InputTypeError("query takes names for a release that is read in blocks, got a function")
+            records = [train, holdout] + ([] if reference is None else [reference])
+            return _from_stream(records, stream, query, columns, groups, threads, rng, progress)
+        synthetic = stream.table()
+    given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if all(isinstance(part, np.ndarray) and part.dtype.kind in "iuf" for part in given) and columns is None:
         return _from_arrays(given, query, groups, threads, rng, progress)
     return _from_tables(given, query, columns, groups, threads, rng, progress)
+
+
+def _opened(synthetic: Any, block_rows: int | None) -> TableStream:
+    """Return a release that can be read in blocks."""
+    if not is_streamable(synthetic):
+        synthetic = [synthetic]
+    return as_stream(synthetic, "synthetic", block_rows=BLOCK_ROWS if block_rows is None else block_rows)
+
+
+def _from_stream(
+    given: list[Any],
+    stream: TableStream,
+    query: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    threads: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None],
+) -> Material:
+    names = ("train", "holdout", "reference")
+    tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
+    encoder = StreamEncoder.fit(tables, stream, columns=columns, progress=lambda share: progress(READING * share))
+    encoded = [encoder.encoder.transform(table) for table in encoder.records]
+    cells = [part.cells for part in encoded]
+    targets, split = np.concatenate(cells[:2]), len(cells[0])
+    sizes, classes = size_classes(stream.rows, rng)
+    frequencies, numbers = encoder.encoder.frequencies, _numbers(encoder.encoder)
+    release = table_queries.TableRelease(
+        targets,
+        None,
+        frequencies,
+        numbers,
+        reference_cells=cells[2] if len(cells) > 2 else None,
+        prefixes=sizes,
+        matches=match_stream(
+            stream,
+            encoder,
+            targets,
+            table_queries.rarity_weights(frequencies),
+            numbers,
+            classes,
+            n_jobs=threads,
+            progress=lambda share: progress(READING + (1.0 - READING) * share),
+        ),
+        n_jobs=threads,
+    )
+    given = [*given[:2], stream, *given[2:]]
+    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    rows = row_groups(*encoder.records)
+    prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
+    if len(given) > 3:
+        prints["reference"] = encoder.records[2].fingerprint()
+    common = {
+        "records": np.concatenate([encoder.features(part) for part in encoded[:2]]),
+        "closest": release.closest,
+        "fingerprints": prints,
+        **_about_tables(release, split, encoder.encoder.notes, rows[:2], rows[2:], encoder.records, tables, groups),
+        "sizes": sizes,
+        "by_size": release.by_size(),
+    }
+    return _material(answers, split, stream.rows, query, table_queries.QUERIES, common)
 
 
 def _from_arrays(
@@ -145,34 +227,52 @@ def _from_tables(
     encoded = [encoder.transform(table) for table in matched]
     cells = [part.cells for part in encoded]
     targets, split = np.concatenate(cells[:2]), len(cells[0])
-    order = rng.permutation(len(cells[2]))
+    sizes, classes = size_classes(len(cells[2]), rng)
+    order = np.argsort(classes, kind="stable")
     release = table_queries.TableRelease(
         targets,
         cells[2][order],
         encoder.frequencies,
         _numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
-        prefixes=None if callable(query) else sizes_up_to(len(cells[2])),
+        prefixes=None if callable(query) else sizes,
         n_jobs=threads,
         progress=progress,
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
-    copied, rows = release.matches.copies > 0, row_groups(*matched)
+    rows = row_groups(*matched)
     common: dict[str, Any] = {
-        "notes": encoder.notes,
-        **_shared(rows[0], rows[1]),
-        "in_reference": _counted(rows[0], rows[1], rows[3]) if len(rows) > 3 else (0, 0),
-        "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
-        "near_copies": _near_copies(release, split),
         "records": np.concatenate([_features(part) for part in encoded[:2]]),
-        "groups": _groups(groups, tables[0], tables[1]),
-        "categories": _categories(matched[0], matched[1]),
         "closest": order[release.closest],
         "fingerprints": _fingerprints(matched),
+        **_about_tables(release, split, encoder.notes, rows[:2], rows[3:], matched, tables, groups),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
     return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+
+
+def _about_tables(
+    release: table_queries.TableRelease,
+    split: int,
+    notes: tuple[str, ...],
+    rows: Sequence[NDArray[np.int64]],
+    reference_rows: Sequence[NDArray[np.int64]],
+    matched: Sequence[Table],
+    tables: Sequence[Table],
+    groups: Any,
+) -> dict[str, Any]:
+    """What release and tables say besides the answers; ``matched`` and ``tables`` start with train and holdout."""
+    copied = release.matches.copies > 0
+    return {
+        "notes": notes,
+        **_shared(rows[0], rows[1]),
+        "in_reference": _counted(rows[0], rows[1], reference_rows[0]) if reference_rows else (0, 0),
+        "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
+        "near_copies": _near_copies(release, split),
+        "groups": _groups(groups, tables[0], tables[1]),
+        "categories": _categories(matched[0], matched[1]),
+    }
 
 
 _NAMES = ("train", "holdout", "synthetic", "reference")
@@ -297,16 +397,18 @@ def _features(part: Encoded) -> Array:
 def _categories(train: Table, holdout: Table) -> Labels:
     """The categorical columns with few values, to be searched for exposed groups."""
     found: Labels = {}
-    for name in train.names:
-        if train.kind(name) == "category":
-            sides = _text(train.column(name)), _text(holdout.column(name))
-            if 1 < len(np.unique(np.concatenate(sides))) <= MOST_CATEGORIES:
-                found[name] = sides
+    for (name, inside), (_, outside) in zip(train, holdout, strict=True):
+        if inside.kind == "category":
+            different = len({*inside.labels, *outside.labels}) + bool(inside.missing.any() or outside.missing.any())
+            if 1 < different <= MOST_CATEGORIES:
+                found[name] = _labels(inside), _labels(outside)
     return found
 
 
-def _text(values: NDArray[Any]) -> NDArray[Any]:
-    return np.array(["missing" if value is None else str(value) for value in values])
+def _labels(column: Column) -> NDArray[Any]:
+    """A categorical column as text."""
+    texts: NDArray[Any] = np.array([*column.labels, "missing"])[column.values]
+    return texts
 
 
 def _groups(groups: Any, train: Table, holdout: Table) -> Any:
@@ -318,8 +420,9 @@ def _groups(groups: Any, train: Table, holdout: Table) -> Any:
     train, holdout = match_tables(train, holdout, columns=list(dict.fromkeys(groups)), at_least=1)
     labels: Labels = {}
     for name in train.names:
-        sides, kind = (train.column(name), holdout.column(name)), train.kind(name)
-        labels[name] = (_text(sides[0]), _text(sides[1])) if kind == "category" else _ranges(sides, kind)
+        sides, kind = [table.columns[table.names.index(name)] for table in (train, holdout)], train.kind(name)
+        values = sides[0].values, sides[1].values
+        labels[name] = (_labels(sides[0]), _labels(sides[1])) if kind == "category" else _ranges(values, kind)
     return labels
 
 

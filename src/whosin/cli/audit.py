@@ -54,9 +54,16 @@ def audit(
     strict: Annotated[bool, typer.Option("--strict", help="With --fail-above: judge by the upper limit.")] = False,
     top: Annotated[int, typer.Option(min=0, help="How many of the most exposed records to list.")] = 5,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the split into choosing and reporting.")] = None,
+    block_rows: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read a Parquet or Arrow release in blocks of so many rows; large ones always are."),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
     report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
+    individuals: Annotated[
+        bool, typer.Option("--individuals/--no-individuals", help="With --report: list the most exposed members.")
+    ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure what attackers can learn about who is in the data."""
@@ -72,16 +79,20 @@ def audit(
         raise TypeError("--strict goes with --fail-above")
     if scores is not None:
         given = [name for name, path in {**tables, "--reference": reference}.items() if path is not None]
-        given += [name for name, value in (("--query", query), ("--target", target)) if value is not None]
+        options = (("--query", query), ("--target", target), ("--block-rows", block_rows))
+        given += [name for name, value in options if value is not None]
         if given:
             raise TypeError(f"--scores goes without {given[0]}: the scores are there already")
         found: Audit = _of_scores(scores, member_column, columns, group, prior, confidence_level, assignment, seed)
     else:
-        missing = [name for name, path in tables.items() if path is None]
-        if missing:
-            raise TypeError(f"give --train, --holdout and --synthetic, or --scores; {missing[0]} is missing")
+        if train is None or holdout is None or synthetic is None:
+            missing = next(name for name, path in tables.items() if path is None)
+            raise TypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
         found = _of_tables(
-            [train, holdout, synthetic, reference],
+            train,
+            holdout,
+            synthetic,
+            reference,
             {
                 "query": query or "auto",
                 "columns": _split(columns),
@@ -89,6 +100,7 @@ def audit(
                 "prior": prior,
                 "confidence_level": confidence_level,
                 "assignment": assignment,
+                "block_rows": block_rows,
                 "n_jobs": jobs,
                 "rng": seed,
             },
@@ -99,7 +111,7 @@ def audit(
     else:
         show(found, top=top, target=target, promised=promised)
     if report is not None:
-        render.write_report(found, report, force, guarantee=promised)
+        render.write_report(found, report, force, guarantee=promised, individuals=individuals)
     judged = found.advantage.upper if strict else found.advantage.lower
     if fail_above is not None and judged > fail_above:
         side = "upper" if strict else "lower"
@@ -118,22 +130,30 @@ def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
     return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
-def _of_tables(paths: list[Path | None], options: dict[str, Any]) -> Audit:
+def _of_tables(
+    train_path: Path, holdout_path: Path, released: Path, reference_path: Path | None, options: dict[str, Any]
+) -> Audit:
     import warnings
 
     from whosin.auditing.synthetic import audit_synthetic
     from whosin.errors import AssumptionWarning
     from whosin.tables import read_table
+    from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
-    tables = [read_table(path) for path in paths if path is not None]
-    reference = tables[3] if len(tables) > 3 else None
-    rows = len(tables[0]) + len(tables[1])
+    train, holdout = read_table(train_path), read_table(holdout_path)
+    reference = None if reference_path is None else read_table(reference_path)
+    synthetic: Any
+    if is_blockwise(released) or options["block_rows"] is not None:
+        synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS)
+    else:
+        synthetic = read_table(released)
+    rows = len(train) + len(holdout)
     with (
         warnings.catch_warnings(record=True) as heard,
-        render.progress(f"Comparing {rows} records with {len(tables[2])} released rows") as progress,
+        render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress,
     ):
         warnings.simplefilter("always", AssumptionWarning)
-        found = audit_synthetic(*tables[:3], reference=reference, progress=progress, **options)
+        found = audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
     for warning in heard:
         typer.echo(f"Warning: {warning.message}", err=True)
     return found

@@ -16,7 +16,7 @@ holding a matrix of pairs; :mod:`whosin.compute.table_match_scan` says how.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,7 +28,17 @@ from whosin.compute.table_match_scan import LARGEST_BLOCK, MOST_COLUMNS, Block, 
 from whosin.compute.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice
 
-__all__ = ["METHODS", "PrefixMatches", "RowMatches", "match_rows", "row_ids"]
+__all__ = [
+    "METHODS",
+    "PrefixMatches",
+    "RowMatches",
+    "checked_cells",
+    "checked_numbers",
+    "checked_weights",
+    "compiled_wanted",
+    "match_rows",
+    "row_ids",
+]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -62,10 +72,11 @@ class RowMatches:
 
     ``second_distance`` is the second smallest distance (equal to the smallest if two rows are that near, infinite for a
     synthetic table of one row), ``copies`` the number of synthetic rows equal to the target in every column.
+    ``matches_index`` is None if the rows came in batches, where nobody looks for it.
     """
 
     matches: Indices
-    matches_index: Indices
+    matches_index: Indices | None
     weight: Array
     weight_index: Indices
     distance: Array
@@ -118,12 +129,13 @@ def match_rows(
     MissingExtraError
         For ``method="compiled"`` without numba.
     """
-    targets, synthetic = _cells("target_cells", target_cells), _cells("synthetic_cells", synthetic_cells)
+    targets, synthetic = checked_cells("target_cells", target_cells), checked_cells("synthetic_cells", synthetic_cells)
     if targets.shape[1] != synthetic.shape[1]:
         raise InputError(
             f"synthetic_cells takes as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
         )
-    columns = Columns.of(_weights(weights, targets, synthetic), _numbers(numbers, weights))
+    tables = checked_weights(weights, {"target_cells": targets, "synthetic_cells": synthetic})
+    columns = Columns.of(tables, checked_numbers(numbers, weights))
     sizes = check_prefixes(prefixes, len(synthetic))
     ids = row_ids(np.concatenate([targets, synthetic]))
     _, first, back = np.unique(ids[: len(targets)], return_index=True, return_inverse=True)
@@ -247,11 +259,16 @@ def _compressed(ids: Indices) -> tuple[Indices, int]:
     return numbered.astype(np.int64), len(values)
 
 
-def _scanner(method: str, work: int) -> Scan:
+def compiled_wanted(method: str, work: int) -> bool:
+    """Whether a method stands for compiled code, given the pairs times columns to compare."""
     method = check_choice("method", method, METHODS)
     if method == "compiled" and not _has_numba():
         raise MissingExtraError('method="compiled" needs numba: pip install "whosin[fast]"')
-    if method == "plain" or (method == "auto" and not (work >= _COMPILED_FROM and _has_numba())):
+    return method == "compiled" or (method == "auto" and work >= _COMPILED_FROM and _has_numba())
+
+
+def _scanner(method: str, work: int) -> Scan:
+    if not compiled_wanted(method, work):
         return scan_plain
     from whosin.compute.table_match_compiled import scan_compiled
 
@@ -262,7 +279,8 @@ def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def _cells(name: str, cells: ArrayLike) -> NDArray[Any]:
+def checked_cells(name: str, cells: ArrayLike) -> NDArray[Any]:
+    """Return codes as a matrix."""
     table = np.asarray(cells)
     if not np.issubdtype(table.dtype, np.integer):
         raise InputTypeError(f"{name} takes an array of whole numbers, got {table.dtype}")
@@ -275,14 +293,16 @@ def _cells(name: str, cells: ArrayLike) -> NDArray[Any]:
     return table
 
 
-def _weights(weights: Sequence[ArrayLike], targets: NDArray[Any], synthetic: NDArray[Any]) -> list[Array]:
+def checked_weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[Any]]) -> list[Array]:
+    """Return the weights of each column, one for each code that the named cells have."""
     tables = [_table("weights", column, table) for column, table in enumerate(weights)]
-    if len(tables) != targets.shape[1]:
-        raise InputError(f"weights takes a table for each of {targets.shape[1]} columns, got {len(tables)}")
+    width = next(iter(coded.values())).shape[1]
+    if len(tables) != width:
+        raise InputError(f"weights takes a table for each of {width} columns, got {len(tables)}")
     for column, table in enumerate(tables):
         if not np.all(np.isfinite(table)) or np.any(table < 0.0):
             raise InputError(f"weights takes finite numbers of at least 0, got another in column {column}")
-        for name, cells in (("target_cells", targets), ("synthetic_cells", synthetic)):
+        for name, cells in coded.items():
             largest = int(cells[:, column].max())
             if largest >= len(table):
                 raise InputError(
@@ -291,7 +311,8 @@ def _weights(weights: Sequence[ArrayLike], targets: NDArray[Any], synthetic: NDA
     return tables
 
 
-def _numbers(numbers: Sequence[ArrayLike | None] | None, weights: Sequence[ArrayLike]) -> list[Array | None]:
+def checked_numbers(numbers: Sequence[ArrayLike | None] | None, weights: Sequence[ArrayLike]) -> list[Array | None]:
+    """Return the numbers of each column, one a code, or None."""
     if numbers is None:
         return [None] * len(weights)
     if len(numbers) != len(weights):

@@ -5,14 +5,20 @@ from whosin.tables.frames import as_table
 from whosin.tables.numeric import numeric_records
 from whosin.tables.reading import read_numeric, read_table
 from whosin.tables.schema import duplicate_rows, match_tables, row_groups, shared_rows
+from whosin.tables.stream import TableStream, as_stream, is_streamable
+from whosin.tables.stream_encoding import StreamEncoder
 from whosin.tables.table import Table
 
 __all__ = [
     "Encoded",
+    "StreamEncoder",
     "Table",
     "TableEncoder",
+    "TableStream",
+    "as_stream",
     "as_table",
     "duplicate_rows",
+    "is_streamable",
     "match_tables",
     "numeric_records",
     "read_numeric",

@@ -20,7 +20,8 @@ Kind = Literal["number", "date", "category"]
 
 EXACT = 2**53 - 1
 """Whole numbers up to here are told apart by 64-bit floats, from each other and from larger ones."""
-_TRUTH = {"true", "false"}
+TRUTH = {"true", "false"}
+"""Words, in lower case, that make a column of text one of truth values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +183,7 @@ def _text(series: pl.Series, raw: bool) -> Column:
     coded = series.to_frame("label").join(book, on="label", how="left", maintain_order="left")["code"]
     codes = coded.fill_null(-1).to_numpy()
     words = labels.to_list()
-    if not raw and len(words) <= 6 and {word.strip().lower() for word in words} <= _TRUTH:
+    if not raw and len(words) <= 6 and {word.strip().lower() for word in words} <= TRUTH:
         return _categories([word.strip().capitalize() for word in words], codes, "truth values")
     return Column("category", "text", np.array(codes, dtype=np.int32), tuple(words))
 

@@ -17,7 +17,7 @@ from whosin.tables.levels import Levels
 from whosin.tables.schema import match_tables
 from whosin.tables.table import Table
 
-__all__ = ["Encoded", "TableEncoder"]
+__all__ = ["Encoded", "Scale", "TableEncoder", "level_remarks", "scaled_levels"]
 
 _LIMIT = 1e6
 _HEAVY = 100.0
@@ -142,10 +142,10 @@ class TableEncoder:
         levels, scaled, notes = [], [], []
         for i, name in enumerate(names):
             column = Levels.pool([table.columns[i] for table in matched])
-            values, said = _scaled(column, scaling)
+            values, said = scaled_levels(column, scaling)
             levels.append(column)
             scaled.append(values)
-            notes += [f"column {name!r} {remark}" for remark in (*said, *_remarks(column))]
+            notes += [f"column {name!r} {remark}" for remark in (*said, *level_remarks(column))]
         counts = [column.counts for column in levels]
         if reference is not None:
             codes = _codes(names, levels, reference)
@@ -191,7 +191,7 @@ def _codes(names: Sequence[str], levels: Sequence[Levels], table: Table) -> Iter
         yield known.codes(column, f"{table.origin} column {name!r}")
 
 
-def _scaled(levels: Levels, scaling: str) -> tuple[NDArray[np.float32] | None, list[str]]:
+def scaled_levels(levels: Levels, scaling: str) -> tuple[NDArray[np.float32] | None, list[str]]:
     """Return the scaled value of each level, and remarks."""
     if levels.kind == "category":
         return None, []
@@ -199,26 +199,41 @@ def _scaled(levels: Levels, scaling: str) -> tuple[NDArray[np.float32] | None, l
         return None, ["is constant and left out of the numbers"]
     values = np.zeros(levels.size, dtype=np.float32)
     if levels.known > 1:
-        make = _robust if scaling == "robust" else _ranks
-        values[: levels.known] = make(levels.numbers, levels.counts[: levels.known])
+        numbers, counts = levels.numbers, levels.counts[: levels.known]
+        values[: levels.known] = Scale.of(numbers, counts)(numbers) if scaling == "robust" else _ranks(numbers, counts)
     far = float(np.abs(values).max())
     heavy = f"has values up to {far:.3g} quartile distances from its median; scaling='rank' would tame it"
     return values, [heavy] if far > _HEAVY else []
 
 
-def _robust(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Take the median off and divide by the distance of the quartiles, or by the standard deviation.
+@dataclass(frozen=True)
+class Scale:
+    """Takes the median off and divides by the distance of the quartiles, or by the standard deviation; cuts at ±10⁶.
 
     Numbers are first divided by a power of two, which is exact, so that no intermediate value overflows.
     """
-    unit = np.ldexp(numbers, -int(np.frexp(np.abs(numbers).max())[1]))
-    low, middle, high = _quantiles(unit, counts, (0.25, 0.5, 0.75))
-    spread = high - low
-    if spread == 0.0:
-        shares = counts / counts.sum()
-        spread = float(np.sqrt(shares @ (unit - shares @ unit) ** 2))
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.clip(np.nan_to_num((unit - middle) / spread), -_LIMIT, _LIMIT)
+
+    exponent: int
+    middle: float
+    spread: float
+
+    @classmethod
+    def of(cls, numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> Scale:
+        """Learn from distinct numbers in rising order and how often each occurs."""
+        exponent = int(np.frexp(np.abs(numbers).max())[1])
+        unit = np.ldexp(numbers, -exponent)
+        low, middle, high = _quantiles(unit, counts, (0.25, 0.5, 0.75))
+        spread = high - low
+        if spread == 0.0:
+            shares = counts / counts.sum()
+            spread = float(np.sqrt(shares @ (unit - shares @ unit) ** 2))
+        return cls(exponent, middle, spread)
+
+    def __call__(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scaled numbers; none of them may be missing."""
+        unit = np.ldexp(numbers, -self.exponent)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return np.clip(np.nan_to_num((unit - self.middle) / np.float64(self.spread)), -_LIMIT, _LIMIT)
 
 
 def _quantiles(numbers: NDArray[np.float64], counts: NDArray[np.int64], levels: tuple[float, ...]) -> tuple[float, ...]:
@@ -235,7 +250,8 @@ def _ranks(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[n
     return ranks
 
 
-def _remarks(levels: Levels) -> list[str]:
+def level_remarks(levels: Levels) -> list[str]:
+    """Return what a reader should know about the values of a column."""
     remarks = []
     rows = int(levels.counts[: levels.known].sum())
     if levels.known == 0:

@@ -55,15 +55,19 @@ class Levels:
 
     def codes(self, column: Column, place: str) -> NDArray[np.int32]:
         """Return the number of each cell, or raise an error for one that the pooled rows do not have."""
-        if column.holds not in (self.holds, "nothing"):
-            raise InputError(f"{place} takes {self.holds} as in the pooled rows, got {column.holds}")
-        by_label = self.kind == "category" or column.holds == "nothing"
-        codes = self._label_codes(column) if by_label else self._number_codes(column.values)
+        codes = self.find(column, place)
         strange = codes < 0
         if strange.any():
             row = int(np.argmax(strange))
             raise InputError(f"{place} takes values that the pooled rows have, got {column.show(row)} in row {row}")
         return codes
+
+    def find(self, column: Column, place: str) -> NDArray[np.int32]:
+        """Return the number of each cell, -1 for one that the pooled rows do not have. O(n log n)."""
+        if column.holds not in (self.holds, "nothing"):
+            raise InputError(f"{place} takes {self.holds} as in the pooled rows, got {column.holds}")
+        by_label = self.kind == "category" or column.holds == "nothing"
+        return self._label_codes(column) if by_label else self._number_codes(column.values)
 
     def _number_codes(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
         order = np.argsort(values)  # sorted values are looked up three times as fast

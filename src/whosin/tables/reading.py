@@ -22,7 +22,7 @@ from whosin.tables.text import MISSING, series_from_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["read_numeric", "read_table"]
+__all__ = ["check_file", "file_ending", "read_numeric", "read_table"]
 
 Numbers = tuple[NDArray[np.float64], list[str]]
 
@@ -95,11 +95,8 @@ def _read(
     header: bool | None = None,
     separator: str | None = None,
 ) -> dict[str, pl.Series]:
-    if not path.is_file():
-        raise InputError(f"no such file: {path}")
-    ending = next((e for e in sorted(_ENDINGS, key=len, reverse=True) if path.name.lower().endswith(e)), None)
-    if ending is None:
-        raise InputError(f"a file takes one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
+    check_file(path)
+    ending = file_ending(path)
     if ending in _TEXT:
         data = _unpacked(path) if ending.endswith(".gz") else path.read_bytes()
         separator = _TEXT[ending] if separator is None else separator
@@ -107,6 +104,20 @@ def _read(
     if ending in (".npy", ".npz"):
         return series_of(_load_array(path), path.name)
     return series_of(_load_frame(path, ending), path.name)
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path where there is no file."""
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
+
+
+def file_ending(path: Path) -> str:
+    """Return the ending that says what is in a file."""
+    ending = next((e for e in sorted(_ENDINGS, key=len, reverse=True) if path.name.lower().endswith(e)), None)
+    if ending is None:
+        raise InputError(f"a file takes one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
+    return ending
 
 
 def _unpacked(path: Path) -> bytes:

@@ -12,7 +12,7 @@ from whosin.tables.columns import Column, nothing
 from whosin.tables.levels import Levels
 from whosin.tables.table import Table
 
-__all__ = ["duplicate_rows", "match_tables", "row_groups", "shared_rows"]
+__all__ = ["check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
 
 
 def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least: int = 2) -> tuple[Table, ...]:
@@ -45,20 +45,21 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
         if table.rows < check_whole("at_least", at_least, low=1):
             raise InputError(f"{table.origin} takes at least {at_least} rows, got {table.rows}")
     if columns is None:
-        _check_same_names(tables)
+        check_same_names([(table.origin, table.names) for table in tables])
         columns = tables[0].names
     chosen = [table.select(columns) for table in tables]
     matched = zip(*(_agreed(name, chosen) for name in columns), strict=True)
     return tuple(Table(tuple(columns), parts, table.origin) for table, parts in zip(chosen, matched, strict=True))
 
 
-def _check_same_names(tables: Sequence[Table]) -> None:
-    first = tables[0]
-    for table in tables[1:]:
-        lacking = [name for name in first.names if name not in table.names]
-        extra = [name for name in table.names if name not in first.names]
-        parts = [f"{table.origin} lacks {_listed(lacking)}"] if lacking else []
-        parts += [f"{table.origin} has {_listed(extra)}, which {first.origin} lacks"] if extra else []
+def check_same_names(tables: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Refuse tables, each given by its origin and its names, whose columns are not the same."""
+    here, first = tables[0]
+    for origin, names in tables[1:]:
+        lacking = [name for name in first if name not in names]
+        extra = [name for name in names if name not in first]
+        parts = [f"{origin} lacks {_listed(lacking)}"] if lacking else []
+        parts += [f"{origin} has {_listed(extra)}, which {here} lacks"] if extra else []
         if parts:
             raise InputError(
                 f"tables take the same columns: {'; '.join(parts)}; columns= chooses among the common ones"

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column, Kind
 
-__all__ = ["Table", "check_names"]
+__all__ = ["Table", "add_texts", "check_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class Table:
         """
         digest = hashlib.sha256(f"whosin table 1, {self.rows} rows, {len(self.names)} columns".encode())
         for name, column in self:
-            _add_texts(digest, (name, column.kind, column.holds))
+            add_texts(digest, (name, column.kind, column.holds))
             if column.kind == "category":
-                _add_texts(digest, column.labels)
+                add_texts(digest, column.labels)
                 digest.update(column.values.astype("<i4").tobytes())
             else:
                 digest.update(np.where(column.missing, np.nan, column.values).astype("<f8").tobytes())
@@ -123,7 +123,7 @@ def check_names(names: Sequence[str], origin: str) -> None:
         seen.add(name)
 
 
-def _add_texts(digest: Any, texts: Sequence[str]) -> None:
+def add_texts(digest: Any, texts: Sequence[str]) -> None:
     """Feed texts so that no two lists of texts look alike: the lengths first."""
     coded = [text.encode("utf-8") for text in texts]
     digest.update(np.array([len(coded), *map(len, coded)], dtype="<i8").tobytes())

@@ -18,13 +18,18 @@ from whosin.auditing.queries.asking import Query
 from whosin.compute.table_match import RowMatches, match_rows
 from whosin.errors import InputError
 
-__all__ = ["DEFAULT", "QUERIES", "TableRelease"]
+__all__ = ["DEFAULT", "QUERIES", "TableRelease", "rarity_weights"]
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
 DEFAULT = ("rarity_share", "rarity", "equal_cells", "nearest", "nearest_ratio", "copies")
 """What "auto" asks of a table; a learned score combines the answers."""
+
+
+def rarity_weights(frequencies: Sequence[Array]) -> list[Array]:
+    """Return -ln(frequency) of each code of each column."""
+    return [-np.log(np.maximum(share, 1e-300)) for share in frequencies]
 
 
 class TableRelease:
@@ -40,22 +45,25 @@ class TableRelease:
         For each column the scaled number of each code, None for categories.
     prefixes : sequence of int, optional
         Sizes of the released table at which the answers are wanted as well.
+    matches : RowMatches, optional
+        What the released rows say, for a release that is not in memory; ``synthetic_cells`` is then None.
     """
 
     def __init__(
         self,
         target_cells: Cells,
-        synthetic_cells: Cells,
+        synthetic_cells: Cells | None,
         frequencies: Sequence[Array],
         numbers: Sequence[Array | None],
         *,
         reference_cells: Cells | None = None,
         prefixes: Sequence[int] | None = None,
+        matches: RowMatches | None = None,
         n_jobs: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
-        self.weights = [-np.log(np.maximum(share, 1e-300)) for share in frequencies]
+        self.weights, self._given = rarity_weights(frequencies), matches
         self.numbers = list(numbers)
         self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
 
@@ -67,6 +75,10 @@ class TableRelease:
     @cached_property
     def matches(self) -> RowMatches:
         """How well the released rows match each target. O(targets · rows · columns)."""
+        if self._given is not None:
+            return self._given
+        if self.synthetic_cells is None:
+            raise InputError("synthetic_cells takes the released rows, got None without matches")
         return self._match(self.synthetic_cells, self.prefixes)
 
     @cached_property

@@ -1,0 +1,334 @@
+"""Tables larger than memory: rows in blocks, in their order, as often as they are asked for.
+
+Parquet files and Arrow files are read where they are. A lazy frame is evaluated once, into a temporary Parquet file,
+and frames that come one by one go there too: they cannot be read twice, and what is learnt from a table takes several
+readings.
+"""
+
+from __future__ import annotations
+
+import glob
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.tables.frames import series_of, table_from_series
+from whosin.tables.reading import check_file, file_ending
+from whosin.tables.table import Table, check_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["BLOCK_ROWS", "TableStream", "as_stream", "is_blockwise", "is_streamable"]
+
+BLOCK_ROWS = 2**20
+"""Rows of a block unless the caller says otherwise."""
+_PART_ROWS = 2**17
+"""Frames that come one by one are put together up to so many rows before they are written."""
+_PIECE_ROWS = 2**15
+"""A file is read at least so many rows at a time, however small the blocks are."""
+_STREAMED = (".parquet", ".arrow", ".feather")
+
+
+@dataclass(frozen=True, eq=False)
+class TableStream:
+    """A table that is read in blocks; made by :func:`as_stream`."""
+
+    origin: str
+    """What errors call it."""
+    dtypes: dict[str, Any] = field(repr=False)
+    """The polars type of each column."""
+    rows: int
+    block_rows: int
+    _open: Callable[[list[str]], Iterator[pl.DataFrame]] = field(repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return tuple(self.dtypes)
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __str__(self) -> str:
+        return f"{self.origin}: {self.rows} rows, {len(self.names)} columns, in blocks of {self.block_rows} rows"
+
+    def blocks(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the number of the first row and the named columns of each block. Memory: two blocks or so."""
+        import polars as pl
+
+        waiting: list[pl.DataFrame] = []
+        held = first = 0
+        for frame in self._open(list(columns)):
+            waiting, held = [*waiting, frame], held + frame.height
+            if held >= self.block_rows:
+                joined = pl.concat(waiting)
+                while joined.height >= self.block_rows:
+                    yield first, joined.head(self.block_rows)
+                    first, joined = first + self.block_rows, joined.slice(self.block_rows)
+                waiting, held = [joined], joined.height
+        if held:
+            yield first, pl.concat(waiting)
+
+    def table(self) -> Table:
+        """Read everything into memory."""
+        import polars as pl
+
+        frame = pl.concat([block for _, block in self.blocks(self.names)])
+        return table_from_series({name: frame.get_column(name) for name in self.names}, self.origin)
+
+
+def is_streamable(data: Any) -> bool:
+    """Whether :func:`as_stream` takes it: a path, a lazy frame of polars, an iterator of frames or a list of them."""
+    import polars as pl
+
+    if isinstance(data, str | Path | pl.LazyFrame | Iterator | TableStream):
+        return True
+    return isinstance(data, list | tuple) and len(data) > 0 and _is_frame(data[0])
+
+
+def is_blockwise(path: Path) -> bool:
+    """Whether a file can be read in blocks, by its ending."""
+    return path.name.lower().endswith(_STREAMED)
+
+
+def as_stream(data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS) -> TableStream:
+    """Return a table that is read in blocks.
+
+    Parameters
+    ----------
+    data : path, polars.LazyFrame, or iterable of data frames
+        A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format). Frames may come from any library
+        that :func:`as_table` knows and must have the same columns of the same kinds; whole numbers may become
+        fractions, and columns without a single cell go with any kind.
+    name : str
+        What errors call the table; a file goes by its name.
+    block_rows : int
+        Rows of a block.
+
+    Notes
+    -----
+    Lazy frames and iterables are written to a temporary Parquet file, which goes when the stream goes. Row numbers in
+    errors count from 0 over the whole table.
+    """
+    import polars as pl
+
+    size = check_whole("block_rows", block_rows, low=1)
+    if isinstance(data, TableStream):
+        return data
+    if isinstance(data, str | Path):
+        return _from_file(Path(data), size)
+    if isinstance(data, pl.LazyFrame):
+        return _from_temporary(_from_lazy, data, name, size)
+    if isinstance(data, Iterable):
+        return _from_temporary(_from_frames, data, name, size)
+    raise InputTypeError(f"{name} takes a path, a lazy frame or frames in an iterable, got {type(data).__name__}")
+
+
+def _is_frame(value: Any) -> bool:
+    import narwhals.stable.v2 as nw
+
+    return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def _from_file(path: Path, size: int) -> TableStream:
+    check_file(path)
+    ending = file_ending(path)
+    if ending not in _STREAMED:
+        raise InputError(
+            f"{path.name} cannot be read in blocks: that takes {', '.join(_STREAMED)}; "
+            "polars.scan_csv(path) is a lazy frame, which can"
+        )
+    return _scanned(path, ending, path.name, size)
+
+
+def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
+    import polars as pl
+
+    words = "Parquet" if ending == ".parquet" else "the Arrow IPC file format"
+
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+    def scan() -> pl.LazyFrame:
+        return pl.scan_parquet(path, glob=False) if ending == ".parquet" else pl.scan_ipc(glob.escape(str(path)))
+
+    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
+        piece = min(max(size, _PIECE_ROWS), BLOCK_ROWS)
+        for start in range(0, rows, piece):
+            try:
+                frame = scan().select(columns).slice(start, piece).collect()
+            except failures as error:
+                _check_unchanged(path, origin, stamp)
+                raise InputError(f"{origin} cannot be read to its end: {error}") from None
+            _check_unchanged(path, origin, stamp)
+            yield frame
+
+    try:
+        stamp = _stamp(path)
+        dtypes = dict(scan().collect_schema())
+        rows = int(scan().select(pl.len()).collect().item())
+    except failures as error:
+        raise InputError(f"{origin} takes {words}, got something else or part of it: {error}") from None
+    return _checked(TableStream(origin, dtypes, rows, size, read))
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(path: Path, origin: str, stamp: tuple[int, int, int]) -> None:
+    """Refuse a file that is not what it was when it was opened: answers would mix two releases."""
+    try:
+        same = _stamp(path) == stamp
+    except OSError:
+        same = False
+    if not same:
+        raise InputError(f"{origin} changed while it was read: it takes a file that stays as it is until the end")
+
+
+def _from_temporary(make: Callable[[Any, str, int, Path], TableStream], data: Any, name: str, size: int) -> TableStream:
+    """Make a stream from files in a temporary folder that goes with it, and at once if there is an error."""
+    folder = Path(tempfile.mkdtemp(prefix="whosin-"))
+    try:
+        stream = make(data, name, size, folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
+    return stream
+
+
+def _from_lazy(data: pl.LazyFrame, name: str, size: int, folder: Path) -> TableStream:
+    import polars as pl
+
+    path = folder / "lazy.parquet"
+    try:
+        _check_kinds(name, dict(data.collect_schema()))
+        data.sink_parquet(path, compression="lz4", statistics=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{name} is a lazy frame that cannot be evaluated: {error}") from None
+    return _scanned(path, ".parquet", name, size)
+
+
+def _from_frames(frames: Iterable[Any], name: str, size: int, folder: Path) -> TableStream:
+    import polars as pl
+
+    parts = _Parts(folder, name)
+    for frame in frames:
+        parts.add(pl.DataFrame(_named(frame, name)))
+    parts.flush()
+    dtypes = parts.dtypes
+
+    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
+        for path in parts.paths:
+            yield pl.read_parquet(path, columns=columns).select(columns).cast({c: dtypes[c] for c in columns})
+
+    return _checked(TableStream(name, dtypes, parts.rows, size, read))
+
+
+def _named(frame: Any, name: str) -> list[pl.Series]:
+    import polars as pl
+
+    columns = [series.alias(label) for label, series in series_of(frame, name).items()]
+    text = (pl.Categorical, pl.Enum)
+    return [column.cast(pl.String) if column.dtype in text else column for column in columns]
+
+
+class _Parts:
+    """Frames that come one by one, on disk; their types are joined, and kinds that differ are an error."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+        self.dtypes: dict[Any, Any] = {}
+        self.paths: list[Path] = []
+        self.rows = 0
+        self._waiting: list[pl.DataFrame] = []
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Take a frame; columns may come in another order."""
+        import polars as pl
+
+        if frame.height == 0:
+            return
+        if not self.dtypes:
+            self.dtypes = {column: pl.Null() for column in frame.columns}
+        if set(frame.columns) != set(self.dtypes):
+            raise InputError(
+                f"{self.name} takes frames with the same columns, {', '.join(self.dtypes)}, "
+                f"got {', '.join(frame.columns)} from row {self.rows} on"
+            )
+        _check_kinds(self.name, dict(frame.schema))
+        for column, dtype in frame.schema.items():
+            self.dtypes[column] = self._joined(column, dtype)
+        self._waiting.append(frame.select(list(self.dtypes)))
+        self.rows += frame.height
+        if sum(part.height for part in self._waiting) >= _PART_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        import polars as pl
+
+        if self._waiting:
+            path = self.folder / f"{len(self.paths)}.parquet"
+            pl.concat([part.cast(self.dtypes) for part in self._waiting]).write_parquet(path, compression="lz4")
+            self.paths.append(path)
+            self._waiting = []
+
+    def _joined(self, column: str, dtype: Any) -> Any:
+        import polars as pl
+
+        known = self.dtypes[column]
+        if dtype == pl.Null or known == dtype:
+            return known
+        if known == pl.Null:
+            return dtype
+        if _kind(known) != _kind(dtype):
+            raise InputError(
+                f"{self.name} column {column!r} takes one kind of cells, got {_kind(known)} up to row {self.rows - 1} "
+                f"and {_kind(dtype)} from row {self.rows} on"
+            )
+        if known.is_integer() and dtype.is_integer():
+            wide = {pl.UInt64, pl.Int128} & {known.base_type(), dtype.base_type()}
+            return pl.Int128() if wide else pl.Int64()
+        if known.is_numeric():
+            return pl.Float64()
+        if _kind(known) == "durations":
+            return pl.Duration("us")
+        return pl.Datetime("us", "UTC" if _kind(known) == "dates with a time zone" else None)
+
+
+def _kind(dtype: Any) -> str:
+    """What the cells are, in words."""
+    import polars as pl
+
+    if dtype == pl.Boolean:
+        return "truth values"
+    if dtype.is_numeric():
+        return "numbers"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if dtype == pl.Datetime and dtype.time_zone is not None:
+        return "dates with a time zone"
+    words = {pl.Date: "dates", pl.Datetime: "dates", pl.Duration: "durations", pl.Time: "times of day"}
+    return next((word for kind, word in words.items() if dtype == kind), "nothing" if dtype == pl.Null else "")
+
+
+def _check_kinds(name: str, dtypes: dict[str, Any]) -> None:
+    for column, dtype in dtypes.items():
+        if not _kind(dtype):
+            raise InputTypeError(f"{name} column {column!r} takes numbers, text, truth values or dates, got {dtype}")
+
+
+def _checked(stream: TableStream) -> TableStream:
+    check_names(stream.names, stream.origin)
+    _check_kinds(stream.origin, stream.dtypes)
+    if stream.rows == 0:
+        raise InputError(f"{stream.origin} takes at least one row, got none")
+    return stream

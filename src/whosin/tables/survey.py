@@ -1,0 +1,234 @@
+"""What one column of a streamed table holds: its kind, its distinct values and their counts, its part of a fingerprint.
+
+A column is read on its own, block by block: once, twice if it holds 64-bit whole numbers (do floats tell them apart?),
+and once more for categories, whose codes are known only when all labels are. Memory: a block, and the distinct values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError
+from whosin.tables.columns import EXACT, TRUTH, Column, Kind, column_from_series, nothing
+from whosin.tables.stream import TableStream
+from whosin.tables.table import add_texts
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ColumnSurvey"]
+
+_MERGE = 2**20
+"""Distinct values of blocks wait until they are so many, or as many as are merged already."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSurvey:
+    """One column of a stream; made by :meth:`of`."""
+
+    stream: TableStream
+    name: str
+    kind: Kind
+    holds: str
+    numbers: NDArray[np.float64]
+    """Distinct numbers or dates, rising; empty for categories."""
+    labels: Any
+    """Distinct labels as a polars series, rising; empty for numbers."""
+    counts: NDArray[np.int64]
+    """Rows of each of them."""
+    missing: int
+    """Rows in which the cell is missing."""
+    as_text: bool
+    """Whether cells are text although the file has numbers."""
+
+    @classmethod
+    def of(cls, stream: TableStream, name: str) -> ColumnSurvey:
+        """Read a column once, or twice. O(n log k) for k distinct values."""
+        import polars as pl
+
+        as_text = _is_inexact(stream, name)
+        numbers, labels = _Numbers(), _Labels()
+        holds, kind, missing = "nothing", "category", 0
+        for _, column in _columns(stream, name, as_text, truth=False):
+            gone = int(column.missing.sum())
+            missing += gone
+            if gone == len(column):
+                continue
+            kind, holds = column.kind, column.holds
+            if kind == "category":
+                labels.add(column)
+            else:
+                numbers.add(column.values[~column.missing])
+        if kind == "category":
+            words, counts = labels.merged()
+            if _is_truth(holds, words):
+                holds = "truth values"
+                words, counts = _capitalised(words, counts)
+            return cls(stream, name, "category", holds, np.empty(0), words, counts, missing, as_text)
+        values, counts = numbers.merged()
+        return cls(stream, name, kind, holds, values, pl.Series([], dtype=pl.String), counts, missing, as_text)  # type: ignore[arg-type]
+
+    def blocks(self) -> Iterator[tuple[int, Column]]:
+        """Yield the first row and the cells of each block, all of one kind."""
+        for first, column in _columns(self.stream, self.name, self.as_text, truth=self.holds == "truth values"):
+            yield first, self._blank(len(column)) if column.holds == "nothing" else column
+
+    def cells(self, series: pl.Series, first: int) -> Column:
+        """Return some cells of the column, of its kind; ``first`` is the row of the first of them, for errors."""
+        column = _column(series, self.stream.origin, self.name, self.as_text, self.holds == "truth values", first)
+        return self._blank(len(column)) if column.holds == "nothing" else column
+
+    def example(self) -> Column:
+        """Return a few of the cells, for a comparison of schemas; a column without a cell has one that is missing."""
+        if self.holds == "nothing":
+            return nothing(1)
+        if self.kind != "category":
+            return Column(self.kind, self.holds, self.numbers[:1].copy())
+        words = tuple(self.labels.head(100).to_list())
+        return Column("category", self.holds, np.arange(len(words), dtype=np.int32), words)
+
+    def add_to(self, digest: Any, kind: Kind, holds: str) -> None:
+        """Feed the column to a fingerprint as :meth:`Table.fingerprint` does; a column without a cell has any kind."""
+        import polars as pl
+
+        add_texts(digest, (self.name, kind, holds))
+        if kind != "category":
+            for _, column in self.blocks():
+                values = column.values if column.kind != "category" else np.full(len(column), np.nan)
+                digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
+            return
+        add_texts(digest, self.labels.to_list())
+        book = pl.DataFrame({"label": self.labels, "code": np.arange(len(self.labels), dtype=np.int32)})
+        for _, column in self.blocks():
+            own = pl.DataFrame({"label": pl.Series(list(column.labels), dtype=pl.String)})
+            codes = own.join(book, on="label", how="left", maintain_order="left")["code"].to_numpy()
+            digest.update(np.append(codes, -1).astype("<i4")[column.values].tobytes())
+
+    def _blank(self, rows: int) -> Column:
+        return nothing(rows) if self.kind == "category" else Column(self.kind, self.holds, np.full(rows, np.nan))
+
+
+def _columns(stream: TableStream, name: str, as_text: bool, *, truth: bool) -> Iterator[tuple[int, Column]]:
+    for first, frame in stream.blocks([name]):
+        yield first, _column(frame.get_column(name), stream.origin, name, as_text, truth, first)
+
+
+def _column(series: pl.Series, origin: str, name: str, as_text: bool, truth: bool, first: int) -> Column:
+    import polars as pl
+
+    place = f"{origin} column {name!r}"
+    if series.dtype.is_float():
+        _check_finite(series, place, first)
+    if as_text:
+        series = series.cast(pl.String)
+    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
+        series = series.cast(pl.String)
+        if truth:
+            series = series.str.strip_chars().str.to_lowercase().str.to_titlecase()
+        column = column_from_series(series, place, category=True)
+        return Column("category", "truth values", column.values, column.labels) if truth and column.labels else column
+    return column_from_series(series, place)
+
+
+def _check_finite(series: pl.Series, place: str, first: int) -> None:
+    endless = series.is_infinite().fill_null(False)
+    if endless.any():
+        row = int(endless.arg_max() or 0)
+        raise InputError(
+            f"{place} takes finite numbers, got {series[row]} in row {first + row} "
+            f"({int(endless.sum())} such rows in this block)"
+        )
+
+
+def _is_inexact(stream: TableStream, name: str) -> bool:
+    import polars as pl
+
+    dtype = stream.dtypes[name]
+    if not dtype.is_integer() or dtype in (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32):
+        return False
+    for _, frame in stream.blocks([name]):
+        low, high = frame.get_column(name).min(), frame.get_column(name).max()
+        if low is not None and (int(low) < -EXACT or int(high) > EXACT):  # type: ignore[arg-type]
+            return True
+    return False
+
+
+def _is_truth(holds: str, words: pl.Series) -> bool:
+    few = words.head(7).to_list()
+    return holds == "text" and 0 < len(few) <= 6 and {word.strip().lower() for word in few} <= TRUTH
+
+
+def _capitalised(words: pl.Series, counts: NDArray[np.int64]) -> tuple[pl.Series, NDArray[np.int64]]:
+    import polars as pl
+
+    joined: dict[str, int] = {}
+    for word, count in zip(words.to_list(), counts.tolist(), strict=True):
+        joined[word.strip().capitalize()] = joined.get(word.strip().capitalize(), 0) + count
+    kept = sorted(joined)
+    return pl.Series(kept, dtype=pl.String), np.array([joined[word] for word in kept], dtype=np.int64)
+
+
+class _Merging:
+    """Distinct values with counts; those of new blocks wait until merging pays."""
+
+    def __init__(self) -> None:
+        self.kept: Any = None
+        self.waiting: list[Any] = []
+        self.held = 0
+
+    def _take(self, part: Any, size: int, join: Callable[[list[Any]], Any], length: Callable[[Any], int]) -> None:
+        self.waiting, self.held = [*self.waiting, part], self.held + size
+        if self.kept is None or self.held > max(_MERGE, length(self.kept)):
+            self._merge(join)
+
+    def _merge(self, join: Callable[[list[Any]], Any]) -> None:
+        if self.waiting:
+            self.kept = join(self.waiting if self.kept is None else [self.kept, *self.waiting])
+            self.waiting, self.held = [], 0
+
+
+class _Numbers(_Merging):
+    def add(self, values: NDArray[np.float64]) -> None:
+        part = np.unique(values, return_counts=True)
+        self._take(part, len(part[0]), _joined_numbers, lambda kept: len(kept[0]))
+
+    def merged(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        self._merge(_joined_numbers)
+        return self.kept  # type: ignore[no-any-return]
+
+
+def _joined_numbers(parts: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    values = np.concatenate([part[0] for part in parts])
+    counts = np.concatenate([part[1] for part in parts])
+    order = np.argsort(values, kind="stable")
+    values, counts = values[order], counts[order]
+    starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    return values[starts], np.add.reduceat(counts, starts)
+
+
+class _Labels(_Merging):
+    def add(self, column: Column) -> None:
+        import polars as pl
+
+        counts = np.bincount(column.values[column.values >= 0], minlength=len(column.labels)).astype(np.int64)
+        part = pl.DataFrame({"label": pl.Series(list(column.labels), dtype=pl.String), "rows": counts})
+        self._take(part, part.height, _joined_labels, len)
+
+    def merged(self) -> tuple[pl.Series, NDArray[np.int64]]:
+        import polars as pl
+
+        self._merge(_joined_labels)
+        if self.kept is None:
+            return pl.Series([], dtype=pl.String), np.empty(0, dtype=np.int64)
+        return self.kept["label"], self.kept["rows"].to_numpy()
+
+
+def _joined_labels(parts: list[Any]) -> Any:
+    import polars as pl
+
+    return pl.concat(parts).group_by("label").agg(pl.col("rows").sum()).sort("label")

@@ -1,0 +1,213 @@
+"""Tables read in blocks: the same encoding and fingerprint as in memory, and errors that name the row."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from table_strategies import three_tables
+
+from whosin.errors import InputError, InputTypeError
+from whosin.tables import StreamEncoder, TableEncoder, as_stream, as_table, match_tables, read_table
+from whosin.tables.stream import is_streamable
+
+
+def pieces(columns, width):
+    """A dictionary of columns as frames of some rows."""
+    frame = pl.DataFrame({name: as_series(cells) for name, cells in columns.items()})
+    return [frame[start : start + width] for start in range(0, frame.height, width)]
+
+
+def as_series(cells):
+    return pl.Series([float(c) if type(c) in (int, float) else c for c in cells], strict=False)
+
+
+def encode(train, holdout, synthetic, block):
+    """Check a streamed encoding against the one in memory."""
+    tables = [as_table(train, "train"), as_table(holdout, "holdout")]
+    whole = match_tables(*tables, as_table(pl.concat(synthetic), "synthetic"), at_least=1)
+    expected = TableEncoder.fit(*whole)
+    stream = as_stream(iter(synthetic), "synthetic", block_rows=block)
+    found = StreamEncoder.fit(tables, stream)
+    assert found.fingerprint == whole[2].fingerprint()
+    assert found.encoder.notes == expected.notes
+    for i in range(2):
+        theirs, ours = expected.transform(whole[i]), found.encoder.transform(found.records[i])
+        assert np.array_equal(ours.numbers, theirs.numbers)
+        assert np.array_equal(ours.number_missing, theirs.number_missing)
+        both = np.concatenate([theirs.numbers, theirs.categories], axis=1, dtype=np.float64)
+        assert np.array_equal(found.features(ours), both)
+        for column in range(len(ours.names)):
+            shares = expected.frequencies[column][theirs.cells[:, column]]
+            assert np.array_equal(found.encoder.frequencies[column][ours.cells[:, column]], shares)
+    released = expected.transform(whole[2])
+    start = 0
+    for first, frame in stream.blocks(found.encoder.names):
+        assert first == start
+        cells, numbers = found.transform(frame, first)
+        rows = slice(first, first + frame.height)
+        start = rows.stop
+        wanted = np.where(released.number_missing[rows], np.nan, released.numbers[rows])
+        assert np.array_equal(numbers, wanted, equal_nan=True)
+        pooled = np.concatenate([expected.transform(table).cells for table in whole[:2]])
+        own = np.concatenate([found.encoder.transform(table).cells for table in found.records])
+        for column in range(cells.shape[1]):
+            same = released.cells[rows, column][:, None] == pooled[:, column]
+            assert np.array_equal(cells[:, column][:, None] == own[:, column], same)
+    assert start == stream.rows
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables=three_tables(), width=st.sampled_from([1, 2, 100]), block=st.sampled_from([1, 2, 3, 100]))
+def test_a_stream_is_encoded_like_the_table(tables, width, block):
+    parts = [pl.DataFrame({name: as_series(cells) for name, cells in table.items()}) for table in tables]
+    try:
+        match_tables(*(as_table(part, name) for part, name in zip(parts, "abc", strict=True)), at_least=1)
+    except InputError:
+        return
+    encode(parts[0], parts[1], pieces(tables[2], width), block)
+
+
+def mixed(rows, rng):
+    return pl.DataFrame(
+        {
+            "n": rng.integers(0, 50, rows),
+            "x": rng.normal(size=rows),
+            "word": rng.choice(["a", "b", "ß"], rows),
+            "yes": rng.random(rows) < 0.3,
+            "day": pl.Series([dt.date(2020, 1, 1 + int(i)) for i in rng.integers(0, 28, rows)]),
+        }
+    )
+
+
+@pytest.mark.parametrize("compression", ["zstd", "snappy", "uncompressed"])
+def test_files_of_many_row_groups(tmp_path, compression):
+    rng = np.random.default_rng(0)
+    frame = mixed(1000, rng)
+    path = tmp_path / "t.parquet"
+    frame.write_parquet(path, compression=compression, row_group_size=37)
+    stream = as_stream(path, block_rows=64)
+    assert (stream.rows, stream.names) == (1000, tuple(frame.columns))
+    blocks = [block for _, block in stream.blocks(stream.names)]
+    assert [block.height for block in blocks] == [64] * 15 + [40]
+    assert pl.concat(blocks).equals(frame)
+    records = [as_table(mixed(40, rng), "train"), as_table(mixed(40, rng), "holdout")]
+    assert StreamEncoder.fit(records, stream).fingerprint == read_table(path).fingerprint()
+    assert stream.table().fingerprint() == read_table(path).fingerprint()
+
+
+def test_arrow_files_lazy_frames_and_dictionaries(tmp_path):
+    rng = np.random.default_rng(1)
+    frame = mixed(300, rng).with_columns(pl.col("word").cast(pl.Categorical))
+    frame.write_ipc(tmp_path / "t.arrow")
+    whole = as_table(frame).fingerprint()
+    records = [as_table(mixed(40, rng), "train"), as_table(mixed(40, rng), "holdout")]
+    for data in (tmp_path / "t.arrow", str(tmp_path / "t.arrow"), frame.lazy(), [frame.to_pandas()], iter([frame])):
+        assert StreamEncoder.fit(records, as_stream(data, block_rows=70)).fingerprint == whole
+
+
+def test_empty_row_groups_and_frames_count_nothing(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({"x": [1.0, 2.0]})
+    with pq.ParquetWriter(tmp_path / "t.parquet", table.schema) as writer:
+        for part in (table.slice(0, 0), table, table.slice(0, 0), table):
+            writer.write_table(part)
+    assert as_stream(tmp_path / "t.parquet").table().column("x").tolist() == [1, 2, 1, 2]
+    frames = [pl.DataFrame({"x": []}), pl.DataFrame({"x": [3]}), pl.DataFrame({"x": []}, schema={"x": pl.String})]
+    assert as_stream(frames).table().column("x").tolist() == [3]
+
+
+def test_later_blocks_may_bring_fractions_new_labels_and_first_cells():
+    frames = [
+        pl.DataFrame({"n": [1, 2], "w": ["a", None], "late": [None, None]}),
+        pd.DataFrame({"w": ["b", "a"], "n": [0.5, np.nan], "late": ["x", "y"]}),
+    ]
+    found = as_stream(frames, block_rows=1).table()
+    assert found.column("n").tolist()[:3] == [1.0, 2.0, 0.5]
+    assert found.column("w").tolist() == ["a", None, "b", "a"]
+    assert found.column("late").tolist() == [None, None, "x", "y"]
+
+
+def test_long_identifiers_in_a_late_block_make_the_column_text():
+    numbers = [*range(10), 2**53 + 1, 2**53]
+    frame = pl.DataFrame({"id": numbers})
+    records = [as_table({"id": [str(i) for i in range(3)]}, name) for name in ("train", "holdout")]
+    found = StreamEncoder.fit(records, as_stream([frame], block_rows=2))
+    assert found.fingerprint == as_table(frame).fingerprint()
+    assert found.transform(frame[:4], 0)[0][:, 0].tolist() == [0, 1, 2, -1]
+
+
+def test_words_of_truth_are_seen_over_all_blocks():
+    rows = [as_table({"t": [True, False]}, name) for name in ("train", "holdout")]
+    frame = pl.DataFrame({"t": ["true", "TRUE ", None, "False"]})
+    found = StreamEncoder.fit(rows, as_stream([frame], block_rows=1))
+    assert found.fingerprint == as_table(frame).fingerprint()
+    assert found.transform(frame, 0)[0][:, 0].tolist() == [1, 1, -1, 0]
+    text = pl.DataFrame({"t": ["true", "false", "maybe"]})
+    with pytest.raises(InputError, match=r"truth values in train .* and text in data"):
+        StreamEncoder.fit(rows, as_stream([text], block_rows=1))
+
+
+def test_a_bad_value_is_reported_with_its_row(tmp_path):
+    values = np.zeros(1000)
+    values[731] = np.inf
+    pl.DataFrame({"x": values}).write_parquet(tmp_path / "t.parquet")
+    records = [as_table({"x": [0.0, 1.0]}, name) for name in ("train", "holdout")]
+    with pytest.raises(InputError, match=r"t\.parquet column 'x' takes finite numbers, got inf in row 731 "):
+        StreamEncoder.fit(records, as_stream(tmp_path / "t.parquet", block_rows=10))
+
+
+def test_kinds_that_change_between_frames_are_refused():
+    frames = [pl.DataFrame({"x": [1, 2]}), pl.DataFrame({"x": ["a"]})]
+    with pytest.raises(InputError, match="'x' takes one kind of cells, got numbers up to row 1 and text from row 2 on"):
+        as_stream(frames)
+    with pytest.raises(InputError, match="same columns, x, got y from row 2 on"):
+        as_stream([frames[0], pl.DataFrame({"y": [1]})])
+
+
+def test_schemas_are_compared_like_tables():
+    records = [as_table({"x": [0.0, 1.0], "w": ["a", "b"]}, name) for name in ("train", "holdout")]
+    with pytest.raises(InputError, match="data lacks 'w'"):
+        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": [1.0]})]))
+    with pytest.raises(InputError, match="data has no column 'w'"):
+        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": [1.0]})]), columns=["w"])
+    with pytest.raises(InputError, match=r"numbers in train .* and text in data"):
+        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": ["1"], "w": ["a"]})]))
+
+
+def test_refused_files(tmp_path):
+    (tmp_path / "no.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match="takes Parquet, got something else"):
+        as_stream(tmp_path / "no.parquet")
+    (tmp_path / "no.arrow").write_bytes(b"nonsense")
+    with pytest.raises(InputError, match="takes the Arrow IPC file format"):
+        as_stream(tmp_path / "no.arrow")
+    pl.DataFrame({"x": pl.Series([], dtype=pl.Float64)}).write_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(InputError, match="at least one row, got none"):
+        as_stream(tmp_path / "empty.parquet")
+    for cells in ([[1, 2]], [{"a": 1}], [b"x"]):
+        pl.DataFrame({"x": cells}).write_parquet(tmp_path / "odd.parquet")
+        with pytest.raises(InputTypeError, match="column 'x' takes numbers, text, truth values or dates, got"):
+            as_stream(tmp_path / "odd.parquet")
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    with pytest.raises(InputError, match="cannot be read in blocks"):
+        as_stream(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="no such file"):
+        as_stream(tmp_path / "gone.parquet")
+    with pytest.raises(InputError, match=r"at least one column|at least one row"):
+        as_stream(iter([]))
+    with pytest.raises(InputTypeError, match="got int"):
+        as_stream(3)
+    with pytest.raises(InputError, match="block_rows"):
+        as_stream(tmp_path / "no.parquet", block_rows=0)
+
+
+def test_what_can_be_streamed():
+    frame = pl.DataFrame({"x": [1]})
+    assert all(is_streamable(data) for data in ("a.parquet", frame.lazy(), iter([frame]), [frame]))
+    assert not any(is_streamable(data) for data in (frame, [[1], [2]], np.ones(3), {"x": [1]}, []))
