@@ -1,0 +1,310 @@
+"""The experiments on Xu et al. 2022: their estimates by a second route, committed results, and a run on digits.
+
+Models are not trained again: what the committed numbers say is checked, and every figure is made on digits in a quick
+run elsewhere.
+"""
+
+import json
+import math
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).parents[2]
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import whosin as wi  # noqa: E402
+from experiments.mace import NAMES, __main__, _data, _measure, _private, _run, _table, figure_3, figure_5  # noqa: E402
+
+README = (ROOT / "experiments" / "mace" / "README.md").read_text(encoding="utf-8")
+
+
+def module(name):
+    return import_module(f"experiments.mace.{name}")
+
+
+def every(value, key):
+    """All values under that key, at any depth."""
+    if isinstance(value, dict):
+        found = [value[key]] if key in value else []
+        return found + [one for part in value.values() for one in every(part, key)]
+    return [one for part in value for one in every(part, key)] if isinstance(value, list) else []
+
+
+# --- the committed files ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_committed_picture_was_drawn_from_the_committed_numbers(name):
+    path = _run.RESULTS / f"{name}.png"
+    assert path.stat().st_size <= 60_000
+    with Image.open(path) as image:
+        drawn_from = image.text["Description"]
+    assert drawn_from == _run.stamp(name, module(name).draw), f"run: python -m experiments.mace --figure {name[-1]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_can_be_drawn(name):
+    figure = module(name).draw(_run.read(name))
+    figure.canvas.draw()
+    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+
+
+def test_nothing_else_is_among_the_results():
+    assert {path.name for path in _run.RESULTS.iterdir()} == {
+        f"{name}.{kind}" for name in NAMES for kind in ("json", "png")
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_say_how_they_were_made(name):
+    made = _run.read(name)["made"]
+    assert made["command"] == f"python -m experiments.mace --figure {name[-1]} --seed {made['seed']}"
+    assert made["cpu_seconds_without_training"] >= 0
+    assert made["training"]
+    for note in made["training"].values():
+        assert min(note["train"], note["holdout"], note["epochs"]) > 0
+        assert max(note.get("cpu_seconds", 0.0), note.get("wall_seconds", 0.0)) > 0
+    assert made["differs_from_the_paper"] == list(module(name).DIFFERS)
+    assert "/" not in json.dumps(made["command"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trainings_are_those_of_the_recipes(name):
+    from experiments.mace import _models
+
+    for model, note in _run.read(name)["made"]["training"].items():
+        if model in _models.RECIPES:
+            recipe = _models.RECIPES[model]
+            assert (note["model"], note["layers"], note["train"], note["epochs"]) == (
+                recipe.model,
+                recipe.layers,
+                recipe.members,
+                recipe.epochs,
+            )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_limits_are_in_order(name):
+    data = _run.read(name)
+    for found in [*every(data, "audit"), *every(data, "heuristic")]:
+        for one in found if isinstance(found, list) else [found]:
+            if isinstance(one.get("estimate"), float):
+                assert one["lower"] <= one["estimate"] <= one["upper"]
+    for found in every(data, "null"):
+        low, high = found["range_95"]
+        assert 0.0 <= low <= found["mean"] <= high <= 1.0
+
+
+def test_more_cells_mean_more_by_chance():
+    rows = [
+        _run.read("figure_2")["2a"]["both"],
+        _run.read("figure_2")["2b"]["hybrid"],
+        _run.read("figure_8")["white_box"],
+    ]
+    for row in rows:
+        few, many = (row["plug_in_by_cells"][count]["null"]["mean"] for count in ("100", "10000"))
+        assert many > few + 0.05
+
+
+def test_table_of_the_readme_is_that_of_the_results():
+    assert _table.markdown() in README
+
+
+# --- the paper's estimates --------------------------------------------------------------------------------------------
+
+
+def test_plug_in_by_hand():
+    cells, member = np.array([0, 0, 1, 0, 2, 2, 2]), np.array([True, True, True, False, False, False, False])
+    assert _measure.plug_in(cells, member) == pytest.approx(0.5 * (abs(2 / 3 - 1 / 4) + 1 / 3 + 3 / 4))
+    expected = abs(0.1 * 2 / 3 - 0.9 / 4) + 0.1 / 3 + 0.9 * 3 / 4
+    assert _measure.plug_in(cells, member, 0.1) == pytest.approx(expected)
+    risks = _measure.printed_risks(cells, member)
+    assert risks == pytest.approx([(2 / 3 - 1 / 4) / (2 / 3 + 1 / 4)] * 2 + [1.0])
+
+
+@pytest.mark.parametrize(("cells", "expected"), [(10, 0.07560763), (100, 0.24787979)])
+def test_null_is_the_exact_mean_for_equal_laws(cells, expected):
+    """E W_N of two uniform laws with N = 1000 in all, by enumeration (THEORY of the project, section n)."""
+    rng = np.random.default_rng(0)
+    found = [_measure.plug_in(rng.integers(cells, size=1000), np.arange(1000) < 500) for _ in range(400)]
+    assert np.mean(found) == pytest.approx(expected, abs=4 * np.std(found) / 20)
+    permuted = _measure.null(rng.integers(cells, size=1000), np.arange(1000) < 500, rng)
+    assert permuted["mean"] == pytest.approx(expected, abs=0.01)
+    assert permuted["range_95"][0] < expected < permuted["range_95"][1]
+
+
+def test_printed_radius():
+    assert _measure.printed_radius(500, 500) == pytest.approx(math.sqrt(2.0 / 1000 * math.log(2.0 / 0.05)))
+    unequal = math.sqrt(2.0 * math.log(2.0 / 0.05) * (0.25 / 100 + 0.25 / 9900))
+    assert _measure.printed_radius(100, 9900) == pytest.approx(unequal)
+
+
+def test_cells_are_equal_bins():
+    assert _measure.cells_of(np.array([0.0, 0.099, 0.101, 0.999, 1.0]), 10).tolist() == [0, 0, 1, 9, 9]
+    assert len(np.unique(_measure.cells_of(np.random.default_rng(1).random((5000, 2)), 10))) == 100
+    assert _measure.cells_of(np.zeros(3), 100).tolist() == [0, 0, 0]
+
+
+def test_measure_finds_a_leak_and_no_leak():
+    rng = np.random.default_rng(2)
+    clear = _measure.measure(rng.normal(1.0, 1.0, 1000), rng.normal(0.0, 1.0, 2000), rng)
+    truth = math.erf(0.5 / math.sqrt(2.0))
+    assert clear["audit"]["lower"] <= truth <= clear["audit"]["upper"]
+    assert clear["kernel"] == pytest.approx(truth, abs=0.05)
+    assert clear["plug_in_by_cells"]["100"]["value"] > clear["plug_in_by_cells"]["100"]["null"]["range_95"][1]
+    equal = _measure.measure(rng.normal(size=(500, 2)), rng.normal(size=(500, 2)), rng, bins=(10, 100))
+    assert equal["audit"]["lower"] == 0.0
+    assert equal["plug_in_by_cells"]["10000"]["value"] > 0.5
+
+
+def test_algorithm_2_on_a_clear_case():
+    rng = np.random.default_rng(3)
+    inside, outside = rng.uniform(0.5, 1.5, 4000), rng.uniform(0.0, 1.0, 36_000)
+    tpr, fpr = figure_3.algorithm_2(inside, outside, 0.5, rng)
+    assert (tpr, fpr) == pytest.approx((0.5, 0.0), abs=0.03)
+    tpr, fpr = figure_3.algorithm_2(inside, outside, 0.1, rng)
+    assert figure_3.value("am", tpr, fpr) == pytest.approx(0.75, abs=0.02)
+
+
+# --- differential privacy ---------------------------------------------------------------------------------------------
+
+
+def test_noise_is_the_smallest_for_its_epsilon():
+    noise = _private.noise_for(2.0, 0.1, 20)
+    assert wi.DPSGD(noise, 0.1, 20).implies(wi.ApproxDP, delta=1e-5).epsilon <= 2.0
+    assert wi.DPSGD(noise - 2e-3, 0.1, 20).implies(wi.ApproxDP, delta=1e-5).epsilon > 2.0
+    assert _private.noise_for(10.0, 0.1, 20) < _private.noise_for(5.0, 0.1, 20) < noise
+    assert _private.noise_for(math.inf, 0.1, 20) == 0.0
+
+
+@pytest.mark.parametrize("model", ["dpcgan_1", "dpcgan_2", "dpcgan_5", "dpcgan_10"])
+def test_noise_of_the_models_by_another_accountant(model):
+    from dp_accounting.pld import privacy_loss_distribution
+
+    note = _run.read("figure_5")["made"]["training"][model]
+    step = privacy_loss_distribution.from_gaussian_mechanism(
+        note["noise_multiplier"], value_discretization_interval=1e-3, sampling_prob=note["sample_rate"]
+    )
+    epsilon = step.self_compose(note["steps"]).get_epsilon_for_delta(1e-5)
+    assert epsilon == pytest.approx(float(model.removeprefix("dpcgan_")), rel=5e-3)
+
+
+def test_promises_are_in_order():
+    found = _run.read("figure_5")["promised"]
+    for place, epsilon in enumerate(found["epsilon"]):
+        assert found["as_printed"][place] == pytest.approx(math.tanh(epsilon / 2.0))
+        exact = (math.expm1(epsilon) + 2e-5) / (math.exp(epsilon) + 1.0)
+        assert found["epsilon_delta"][place] == pytest.approx(exact, rel=1e-9)
+        assert found["dpsgd"][place] <= found["dpsgd_replace"][place] <= 1.0
+        assert found["dpsgd"][place] <= found["epsilon_delta"][place]
+    place = found["epsilon"].index(2.0)
+    again = wi.DPSGD(found["noise_multiplier"][place], 0.1, 2000)
+    assert again.advantage() == pytest.approx(found["dpsgd"][place], rel=1e-6)
+    assert set(_run.read("figure_5")["measured"]) == {f"{epsilon:g}" for epsilon in (*figure_5.EPSILONS, math.inf)}
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+def test_split_is_disjoint_and_random():
+    images = _data.load("digits", None)
+    images = _data.Images(images.pixels, np.arange(len(images)))
+    split = _data.random_split(images, 400, 10_000, np.random.default_rng(4))
+    assert (len(split.train), len(split.holdout)) == (400, 1397)
+    assert not set(split.train.labels) & set(split.holdout.labels)
+    assert -1.0 <= images.pixels.min() < images.pixels.max() <= 1.0
+
+
+def test_imbalanced_set():
+    images = _data.load("digits", None)
+    found = _data.zeros_and_sixes(images, 100, 10, np.random.default_rng(5))
+    assert np.bincount(found.labels).tolist() == [100, 10]
+    zeros = {image.tobytes() for image in images.pixels[images.labels == 0]}
+    assert all(image.tobytes() in zeros for image in found.pixels[:100])
+
+
+def test_white_box_is_in_the_middle():
+    blank = np.full((2, 3, 28, 28), -1.0, dtype=np.float32)
+    marked = _data.with_white_box(blank)
+    assert (marked[:, :, 9:19, 9:19] == 1.0).all()
+    assert (marked == 1.0).sum() == 2 * 3 * 100
+    assert (blank == -1.0).all()
+
+
+def test_files_are_read(tmp_path):
+    rng = np.random.default_rng(6)
+    for place in _data.FILES.values():
+        (tmp_path / place).parent.mkdir()
+    np.savez(tmp_path / _data.FILES["mnist"], X=rng.integers(256, size=(5, 28, 28)).astype(np.uint8), y=np.arange(5))
+    np.savez(
+        tmp_path / _data.FILES["skin"],
+        X=rng.integers(256, size=(4, 28, 28, 3)).astype(np.uint8),
+        dx=np.array(["mel", "nv", "nv", "bcc"]),
+        lesion_id=np.array(["b", "a", "a", "c"]),
+    )
+    import io
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / _data.FILES["cifar10"], "w") as archive:
+        for name in ("train/cat/0000.jpg", "test/airplane/0000.jpg"):
+            page = io.BytesIO()
+            Image.fromarray(np.full((32, 32, 3), 255, dtype=np.uint8)).save(page, "JPEG")
+            archive.writestr(name, page.getvalue())
+    assert _data.load("mnist", tmp_path).pixels.shape == (5, 1, 28, 28)
+    skin = _data.load("skin", tmp_path)
+    assert skin.pixels.shape == (3, 3, 28, 28)
+    assert skin.labels.tolist() == [0, 1, 1]
+    cifar = _data.load("cifar10", tmp_path)
+    assert cifar.labels.tolist() == [0, 1]
+    assert cifar.pixels == pytest.approx(np.ones((2, 3, 32, 32)), abs=0.02)
+
+
+@pytest.mark.parametrize("root", [None, Path("nowhere")])
+def test_missing_files_are_named(root):
+    with pytest.raises(_data.MissingData, match=r"mnist/mnist\.npz.*--data PATH or WHOSIN_DATA"):
+        _data.load("mnist", root)
+
+
+def test_command_line_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.delenv("WHOSIN_DATA", raising=False)
+    with pytest.raises(SystemExit, match="--dataset digits needs no file"):
+        __main__.main(["--figure", "6", "--cache", str(tmp_path), "--out", str(tmp_path)])
+
+
+def test_quick_runs_do_not_touch_the_results(tmp_path):
+    for words in (["--quick"], ["--dataset", "digits"]):
+        assert __main__.parse([*words, "--cache", str(tmp_path)])[1].out != _run.RESULTS
+    assert __main__.parse([])[1].out == _run.RESULTS
+    assert __main__.parse([])[0] == list(NAMES)
+
+
+# --- a run on digits --------------------------------------------------------------------------------------------------
+
+
+def run_on_digits(figure, cache, out):
+    """Make one figure in a quick run; return its numbers without the time that it took."""
+    words = ["--figure", str(figure), "--dataset", "digits", "--quick", "--cache", str(cache), "--out", str(out)]
+    __main__.main(words)
+    assert (out / f"figure_{figure}.png").stat().st_size > 1000
+    found = json.loads((out / f"figure_{figure}.json").read_text(encoding="utf-8"))
+    assert found["made"].pop("cpu_seconds_without_training") >= 0
+    assert found["made"]["command"].endswith("--dataset digits --quick --seed 2022")
+    return found
+
+
+@pytest.mark.parametrize("figure", [2, 6, 8])
+def test_digits_end_to_end(figure, tmp_path):
+    pytest.importorskip("torch")
+    assert run_on_digits(figure, tmp_path, tmp_path / "results")["figure"] == str(figure)
+
+
+def test_digits_again_from_the_cache(tmp_path):
+    pytest.importorskip("torch")
+    first, second = (run_on_digits(4, tmp_path, tmp_path / name) for name in ("one", "two"))
+    assert first == second
