@@ -85,7 +85,7 @@ sbom: $(STAMP) .venv-tools/.installed ## write the bill of materials of the envi
 
 clean: ## remove caches and built files (the environment stays)
 	rm -rf build dist docs/_build docs/_generated docs/gallery docs/sg_execution_times.rst
-	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environments: pinned versions whose files have the recorded hashes, then whosin itself. `demo` needs few packages;

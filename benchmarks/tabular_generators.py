@@ -5,7 +5,8 @@ each, and meta.json. A bootstrap, which repeats training rows, and the Gaussian 
 SDV's copula, CTGAN and TVAE in an environment of their own, which is made when absent (--generators leaves some out).
 CTGAN and TVAE train for --epochs epochs, 20 by default instead of SDV's 300: longer training may leak more. Every
 release has as many rows as the training data and is audited by whosin; each step runs in a fresh process with one
-thread. Writes benchmarks/results/tabular_generators.json. Standard library only, but for the processes it starts.
+thread. Writes benchmarks/results/tabular_generators.json, if all generators were asked for. Standard library only, but
+for the processes it starts.
 """
 
 from __future__ import annotations
@@ -44,15 +45,15 @@ def audit(generator: str, folder: Path, seed: int, released: str | None) -> dict
     """Train a generator of ours and audit it, or audit what another one released."""
     import polars as pl
 
-    from whosin.auditing.generators import audit_generator
+    import whosin as wi
     from whosin.zoo import GaussianCopula
 
     train, holdout = (pl.read_csv(folder / f"{name}.csv") for name in ("train", "holdout"))
     if released is not None:
-        found = audit_generator(None, train, holdout, synthetic=pl.read_csv(released), rng=seed)
+        found = wi.audit_generator(None, train, holdout, synthetic=pl.read_csv(released), rng=seed)
     else:
         model = Bootstrap() if generator == "bootstrap" else GaussianCopula()
-        found = audit_generator(model, train, holdout, fit=True, rng=seed)
+        found = wi.audit_generator(model, train, holdout, fit=True, rng=seed)
     return {"advantage": found.advantage.to_dict(), "copies": list(found.copies), "query": found.query}
 
 
@@ -82,7 +83,7 @@ def show(runs: dict) -> None:
 
 
 def keep(runs: dict, epochs: int) -> None:
-    """Write what has been measured so far."""
+    """Write what was measured."""
     content = {
         "benchmark": "tabular_generators",
         "epochs_of_ctgan_and_tvae": epochs,
@@ -100,7 +101,9 @@ def main() -> int:
     parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
     parser.add_argument("--repeats", type=int, default=2, help="repetitions (default 2)")
     parser.add_argument("--epochs", type=int, default=20, help="epochs of CTGAN and TVAE (default 20)")
-    parser.add_argument("--generators", nargs="+", choices=(*OURS, *SDV), default=(*OURS, *SDV))
+    parser.add_argument(
+        "--generators", nargs="+", choices=(*OURS, *SDV), default=(*OURS, *SDV), help="print, write nothing"
+    )
     parser.add_argument("--run", choices=(*OURS, *SDV), help=argparse.SUPPRESS)
     parser.add_argument("--released", help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
@@ -121,11 +124,12 @@ def main() -> int:
             for generator in options.generators:
                 print(f"{generator}: {seed + 1}/{options.repeats}", file=sys.stderr, flush=True)
                 runs.setdefault(generator, []).append(sides_of(generator, folder, options.epochs, seed))
-                keep(runs, options.epochs)
     except _common.SideFailed as failure:
         print(failure, file=sys.stderr)
         return 2
     show(runs)
+    if set(runs) == {*OURS, *SDV}:
+        keep(runs, options.epochs)
     return 0
 
 

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from whosin.auditing.generators import audit_generator
+import whosin as wi
 from whosin.zoo import JSGAN, architecture
 
 digits = (load_digits().images / 8 - 1).astype(np.float32)
@@ -21,7 +21,7 @@ train, holdout = digits[:60], digits[60:1000]
 model = JSGAN(architecture("small", (8, 8)), batch_size=30, learning_rate=1e-3).fit(train, epochs=300, rng=0)
 
 queries = {"discriminator": "eq. 3", "nearest": "eq. 2", "hybrid": "eq. 4"}
-found = {name: audit_generator(model, train, holdout, query=name, n_samples=1000, rng=0) for name in queries}
+found = {name: wi.audit_generator(model, train, holdout, query=name, n_samples=1000, rng=0) for name in queries}
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 for place, (name, audit) in enumerate(found.items()):

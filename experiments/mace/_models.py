@@ -51,8 +51,8 @@ CIFAR10_CUTS = (
     "of appendix E; 400 epochs of the critic (paper: not stated)",
 )
 MNIST_CUTS = (
-    "MNIST: privGAN with the layers of appendix E, 1,000 members and 80 epochs, WGAN-GP with dense layers (2 hidden of "
-    "256), 500 members and 600 epochs of the critic; the paper has 7,000 members and does not state the epochs",
+    "MNIST: privGAN with the layers of appendix E, 1,000 members and 200 epochs, WGAN-GP with dense layers (2 hidden "
+    "of 256), 500 members and 600 epochs of the critic; the paper has 7,000 members and does not state the epochs",
 )
 SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 
@@ -61,7 +61,7 @@ RECIPES = {
     "skin_corrupted": Recipe("JSGAN", "skin", "vector", 1001, 6469, 300, 2, corrupted=0.1),
     "cifar10_wgan": Recipe("WGANGP", "cifar10", "vector", 500, 9500, 400, 3),
     "mnist_wgan": Recipe("WGANGP", "mnist", "vector", 500, 9500, 600, 4),
-    "mnist_privgan": Recipe("PrivGAN", "mnist", "mnist", 1000, 9000, 80, 5),
+    "mnist_privgan": Recipe("PrivGAN", "mnist", "mnist", 1000, 9000, 200, 5),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from whosin import risks
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["dpsgd", "epsilon", "gaussian_noise", "mip", "sampling_rate"]
 
 _NOISE_TOLERANCE = 1e-4
+
+_ROUNDING = 4.0 * math.ulp(1.0)
+"""Risks are computed to within this relative error; a search leaves it as room."""
 
 
 def epsilon(
@@ -81,9 +85,10 @@ def epsilon(
         return PureDP(value) if delta == 0.0 else ApproxDP(value, delta)
 
     def holds(value: float) -> bool:
-        return target.of(make(value), prior) <= target.limit
+        return target.kept(target.of(make(value), prior), least)
 
-    _check_reachable(target, target.of(make(0.0), prior), f"ε = 0 with delta={delta:g} at prior {prior:g}")
+    least = target.of(make(0.0), prior)
+    _check_reachable(target, least, f"ε = 0 with delta={delta:g} at prior {prior:g}")
     if holds(math.inf):
         return make(math.inf)
     return make(largest_holding(holds, 0.0, 800.0, tolerance=0.0))
@@ -104,9 +109,10 @@ def mip(
     q = check_prior(train_fraction, "train_fraction")
 
     def holds(eta: float) -> bool:
-        return target.of(MIP(eta, q), q) <= target.limit
+        return target.kept(target.of(MIP(eta, q), q), least)
 
-    _check_reachable(target, target.of(MIP(0.0, q), q), f"η = 0 at train fraction {q:g}")
+    least = target.of(MIP(0.0, q), q)
+    _check_reachable(target, least, f"η = 0 at train fraction {q:g}")
     return MIP(largest_holding(holds, 0.0, min(q, 1.0 - q), tolerance=0.0), q)
 
 
@@ -129,9 +135,13 @@ def sampling_rate(epsilon: float, *, posterior: float) -> float:
     """
     epsilon = check_number("epsilon", epsilon, low=0.0)
     limit = check_number("posterior", posterior, low=0.0, high=1.0, open_low=True)
-    if limit == 1.0:
-        return 1.0
-    rate = limit * math.exp(-epsilon) / (limit * math.exp(-epsilon) + 1.0 - limit)
+    if limit == 1.0 or epsilon == 0.0:
+        return limit
+    with localcontext(Context(prec=60)):
+        odds = Decimal(limit) / (1 - Decimal(limit)) * Decimal(-epsilon).exp() * (1 - Decimal("1e-40"))
+        share = odds / (1 + odds)
+        rate = float(share)
+        rate = rate if Decimal(rate) <= share else math.nextafter(rate, 0.0)
     while rate > 0.0 and PureDP(epsilon).posterior(rate)[1] > limit:
         rate = math.nextafter(rate, 0.0)
     if rate <= 0.0:
@@ -206,6 +216,10 @@ class _Target:
             return guarantee.advantage()
         return float(guarantee.tpr_at(self.fpr))
 
+    def kept(self, risk: float, least: float) -> bool:
+        """Whether a computed risk is at or below the limit whatever its rounding; exact ones need no room."""
+        return risk <= self.limit and (risk in (least, 1.0) or risk * (1.0 + _ROUNDING) <= self.limit)
+
     def on(self, roc: Roc, prior: float) -> float:
         return float(self.risk(roc, prior))
 
@@ -223,7 +237,7 @@ def _one_target(**targets: Any) -> _Target:
     given = {name: value for name, value in targets.items() if value is not None}
     if len(given) != 1:
         got = ", ".join(given) or "none"
-        raise TypeError(f"exactly one target is needed of {', '.join(targets)}; got {got}")
+        raise InputTypeError(f"exactly one target is needed of {', '.join(targets)}; got {got}")
     name, value = given.popitem()
     if name != "tpr_at":
         return _Target(name, check_probability(name, value), _RISKS[name])

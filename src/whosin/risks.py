@@ -71,7 +71,7 @@ def ppv(roc: Roc, prior: float = 0.5) -> float:
 def npv(roc: Roc, prior: float = 0.5) -> float:
     """Return the highest probability that an acquitted record is no member, over all attackers."""
     low = roc.slopes[0]
-    return 1.0 - posterior_at(check_prior(prior), math.log(low) if low > 0 else -math.inf)
+    return absence_at(check_prior(prior), math.log(low) if low > 0 else -math.inf)
 
 
 def posterior_at(prior: float, log_ratio: float) -> float:
@@ -81,7 +81,18 @@ def posterior_at(prior: float, log_ratio: float) -> float:
     if log_ratio < 0:
         weight = math.exp(log_ratio) * prior / (1.0 - prior)
         return weight / (1.0 + weight)
-    return 1.0 / (1.0 + math.exp(-log_ratio) * (1.0 - prior) / prior)
+    return prior / (prior + math.exp(-log_ratio) * (1.0 - prior))
+
+
+def absence_at(prior: float, log_ratio: float) -> float:
+    """Return the posterior of absence after an output of this log likelihood ratio, one minus that of membership.
+
+    Written out, because the subtraction would leave no digits where membership is nearly certain.
+    """
+    outside = 1.0 - prior
+    if log_ratio > 0:
+        return math.exp(-log_ratio) * outside / (prior + math.exp(-log_ratio) * outside)
+    return outside / (outside + math.exp(log_ratio) * prior)
 
 
 def am(roc: Roc, prior: float = 0.5) -> float:
@@ -113,8 +124,8 @@ def ppv_at_fpr(fpr: float) -> Risk:
 
     def risk(roc: Roc, prior: float = 0.5) -> float:
         prior = check_prior(prior)
-        found = prior * float(roc.tpr(rate))
-        return found / (found + (1.0 - prior) * rate)
+        found = float(roc.tpr(rate))
+        return prior / (prior + (1.0 - prior) * (rate / found)) if found > 0.0 else 0.0
 
     return risk
 

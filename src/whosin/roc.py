@@ -108,7 +108,7 @@ class Roc:
                 raise InputError(f"{name} takes probabilities that sum to one, got a sum of {law.sum()!r}")
         seen = (p > 0) | (q > 0)
         p, q = p[seen], q[seen]
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             ratios = p / q
         order = np.argsort(-ratios, kind="stable")
         roc = cls(_running_share(q[order]), _running_share(p[order])).hull()
@@ -124,7 +124,7 @@ class Roc:
         """Return the TPR at each FPR: a float for a number, an array for an array."""
         rates = check_rates("fpr", fpr)
         if self._vertices is not None:
-            value = np.interp(rates, self._vertices[:, 0], self._vertices[:, 1])
+            value = np.minimum(np.interp(rates, self._vertices[:, 0], self._vertices[:, 1]), 1.0)
         else:
             assert self._tpr is not None
             value = self._tpr(rates)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from whosin.auditing import audit
+from whosin.errors import InputError
 
 NORMAL = np.random.default_rng(0).normal(size=400)
 
@@ -107,3 +108,16 @@ def test_a_million_scores():
     assert a.advantage.lower > 0.01
     assert len(seen["roc"]["fpr"]) <= 201
     assert len(a.individual) == 1_000_000
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [[2**53 + 1, 2**53], [-(2**53) - 1, 0], np.array([2**63 + 1], dtype=np.uint64), [2**64 + 1, 2**64], [10**400, 1]],
+)
+def test_whole_numbers_that_floats_would_merge_are_refused(answers):
+    with pytest.raises(InputError, match=r"members takes .*64-bit floats"):
+        audit(answers, [1, 2], rng=0)
+
+
+def test_large_whole_numbers_that_floats_tell_apart_are_taken():
+    assert audit([2**53 - 1] * 40, [2**60] * 40, rng=0).advantage.lower > 0.5

@@ -1,6 +1,9 @@
 """Audits of generative models: every query by hand, a leak found, none feigned, adapters, bad input."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import torch
@@ -276,6 +279,65 @@ def test_the_search_leaves_the_generator_as_it_was():
     assert all(parameter.grad is None for parameter in module.parameters())
 
 
+class Searchable:
+    """A model of a generator alone."""
+
+    latent_size = 2
+
+    def __init__(self, generators):
+        self.generators = generators
+
+
+def test_a_generator_alone_is_searched():
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    single, listed, modules = (
+        audit_generator(Searchable(given), rows[:20], rows[20:], iterations=5, rng=0)
+        for given in (network, (network,), torch.nn.ModuleList([network]))
+    )
+    assert single.query.startswith("minus the distance to the nearest record that the generator can make")
+    for other in (listed, modules):
+        assert np.array_equal(single.evidence.experiment.members, other.evidence.experiment.members)
+
+
+def test_generators_that_are_no_torch_modules_answer_with_samples():
+    model = Copies(np.random.default_rng(0).normal(size=(20, 2)))
+    model.generators, model.latent_size = (lambda latents: latents,), 2
+    found = audit_generator(model, model.rows, model.rows + 1.0, query="latent", n_samples=50, rng=0)
+    assert any("cannot be searched" in line for line in found.assumes)
+
+
+class SecondSdv:
+    """Takes and gives tables by name, as the synthesisers of SDV 2 do."""
+
+    def __init__(self):
+        self.metadata = SimpleNamespace(tables={"people": object()})
+
+    def fit(self, data):
+        if not isinstance(data, dict):
+            raise TypeError("tables by name")
+        self.table = data["people"]
+        assert isinstance(self.table, pd.DataFrame)
+
+    def sample(self, num_rows, main_table_name=None):
+        return {"people": self.table.sample(num_rows, replace=True, random_state=0)}
+
+
+def test_a_synthesiser_of_sdv_2_is_trained_on_a_named_table(people):
+    for table in (people, people.to_pandas()):
+        found = audit_generator(SecondSdv(), table[:400], table[400:], fit=True, rng=0)
+        assert found.advantage.lower > 0.3
+
+
+def test_labels_reach_a_training_that_takes_them():
+    arch = architecture("small", (8, 8), width=16)
+    labels = np.arange(60) % 3, np.arange(300) % 3
+    model = DPCGAN(arch, 1.0, 1.0, 0.5, 3, batch_size=8)
+    found = audit_generator(model, TRAIN, HOLDOUT, query="discriminator", fit={"epochs": 1}, labels=labels, rng=0)
+    assert found.members == 60
+
+
 def test_progress_rises_to_one(overfitted):
     calls = []
     audit_generator(overfitted, TRAIN, HOLDOUT, query="latent", iterations=3, restarts=1, rng=0, progress=calls.append)
@@ -311,6 +373,20 @@ ROWS = np.zeros((5, 2))
         ({"model": Scores(lambda rows: rows[:2, 0]), "query": "discriminator"}, InputError, "score each of 10 records"),
         ({"model": Scores(3), "query": "discriminator"}, InputError, "object with discriminators"),
         ({"assignment": "independent trainings"}, InputError, "assignment takes"),
+        ({"train": 5}, InputTypeError, "train takes an array of numbers or a data frame, got int"),
+        ({"train": None}, InputTypeError, "train takes an array of numbers or a data frame, got NoneType"),
+        ({"train": pl.LazyFrame({"a": [1]})}, InputTypeError, "train takes .* got LazyFrame"),
+        ({"model": Scores(lambda rows: ["a"] * 10)}, InputError, "that score each of 10 records by a number"),
+        (
+            {"model": Scores(lambda rows: rows[:, 0]), "labels": (np.zeros(5), np.zeros(5))},
+            InputError,
+            "labels takes labels only for discriminators with a second argument",
+        ),
+        (
+            {"model": JSGAN(architecture("small", (2,)), batch_size=2), "fit": True},
+            InputTypeError,
+            "fit takes what JSGAN.fit needs: .*'epochs'",
+        ),
     ],
 )
 def test_bad_input_is_named(arguments, error, message):
@@ -328,6 +404,7 @@ def test_bad_input_is_named(arguments, error, message):
         ({"records": np.zeros(3)}, InputError, "records takes finite numbers"),
         ({"records": np.zeros((3, 5))}, InputError, "records takes 3 numbers a record"),
         ({"latent_size": 0}, InputError, "latent_size takes"),
+        ({"latent_size": 3}, InputError, "generators takes modules of 3 numbers, latent_size"),
         ({"restarts": 0}, InputError, "restarts takes"),
         ({"iterations": 0}, InputError, "iterations takes"),
     ],

@@ -99,6 +99,16 @@ def test_a_whole_audit_of_a_file(tables, tmp_path, monkeypatch):
     assert np.array_equal(found.closest, whole.closest)
 
 
+def test_a_path_of_text_is_read_into_memory(tables, tmp_path):
+    train, holdout, release, _ = tables
+    release.write_csv(tmp_path / "release.csv")
+    whole = wi.audit_synthetic(train, holdout, release, rng=0)
+    found = wi.audit_synthetic(train, holdout, str(tmp_path / "release.csv"), rng=0)
+    assert (found.advantage, found.copies) == (whole.advantage, whole.copies)
+    with pytest.raises(InputError, match="cannot be read in blocks"):
+        wi.audit_synthetic(train, holdout, tmp_path / "release.csv", block_rows=10)
+
+
 def test_what_is_refused(tables, tmp_path):
     train, holdout, release, _ = tables
     with pytest.raises(InputTypeError, match="query takes names for a release that is read in blocks"):

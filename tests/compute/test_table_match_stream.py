@@ -73,6 +73,27 @@ def test_batches_give_what_the_whole_gives(method, seed, columns, targets, rows,
     agree(whole, streamed(*tables, width, sizes, method=method))
 
 
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), columns=st.integers(1, 7), width=st.sampled_from([64, 130, 1000]))
+def test_weights_and_numbers_that_almost_tie(seed, columns, width):
+    """Weights one rounding apart, tiny and huge ones together, distances one rounding apart, many equal rows."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, columns)
+    cells = np.stack([rng.integers(0, size, 320) for size in sizes], axis=1)
+    choices = [0.0, 5e-324, 1e-300, 1e-16, 1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, 2.0**52, 1e300]
+    weights = [rng.choice(choices, size) for size in sizes]
+    steps = np.array([0.0, 1e-38, 1.0, 1.0 + 2.0**-23, 1.0 - 2.0**-24, 0.5, 2.0, -1e6, np.nan], dtype=np.float32)
+    numbers = [rng.choice(steps, size).astype(float) if rng.random() < 0.6 else None for size in sizes]
+    tables = cells[:20], cells[20:], weights, numbers
+    whole = match_rows(*tables[:3], numbers=numbers, prefixes=[37, 200], method="plain")
+    agree(whole, streamed(*tables, width, (37, 200), method="compiled"))
+
+
+def test_refuses_infinite_weights():
+    with pytest.raises(InputError, match="weights takes finite numbers"):
+        StreamMatcher([[0]], [[np.inf]], numbers=[None])
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_tiles_and_spans(threads):
     """More rows than a span of tiles has, so that spans are passed over, lists and bytes both occur."""

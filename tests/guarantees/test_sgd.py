@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 import whosin as wi
-from whosin.guarantees.sgd import _roc_of_losses, grid_step, sampled_divergence, sampled_gaussian_roc
+from whosin.guarantees.sgd import grid_step, roc_of_losses, sampled_divergence, sampled_gaussian_roc
 
 INF = math.inf
 RUN = wi.DPSGD(0.8, 0.004, 2000)
@@ -236,9 +236,9 @@ def test_mass_lost_in_rounding_counts_as_found():
     A step's masses add up to one only within 1e-15, and a million steps make 1e-9 of that.
     """
     masses = np.array([0.25, 0.25, 0.5 - 1e-6])
-    roc = _roc_of_losses(-1, masses, 0.0, 0.5)
+    roc = roc_of_losses(-1, masses, 0.0, 0.5)
     assert roc.tpr(0.0) >= 1e-6 * (1 - 1e-9)
-    assert roc.tpr(0.5) >= _roc_of_losses(-1, np.array([0.25, 0.25, 0.5]), 0.0, 0.5).tpr(0.5) - 1e-12
+    assert roc.tpr(0.5) >= roc_of_losses(-1, np.array([0.25, 0.25, 0.5]), 0.0, 0.5).tpr(0.5) - 1e-12
 
 
 # --- full batches and ends -------------------------------------------------------------------------------------------
@@ -346,9 +346,10 @@ def test_replacing_a_record_by_its_opposite(noise, rate):
 
 def test_replacing_a_record_in_a_long_run():
     limit = RUN.replace_roc()
-    mirror = RUN.roc().reversed()
+    mirror, outsider = RUN.roc().reversed(), RUN.outsider_roc()
     for fpr in (1e-5, 1e-3, 0.1, 0.5):
-        assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(mirror.tpr(fpr)), rel=1e-9)
+        assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(outsider.tpr(fpr)), rel=1e-9)
+        assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(mirror.tpr(fpr)), rel=1e-6)
         assert limit.tpr(fpr) > max(RUN.tpr_at(fpr), mirror.tpr(fpr))
     assert RUN.implies(wi.MIP).eta == pytest.approx(limit.divergence(1.0) / 2, rel=1e-12)
 
@@ -407,3 +408,41 @@ def test_a_finer_grid_changes_little_and_stays_above():
 def test_the_assumptions_name_the_sampling():
     assert any("Poisson" in line for line in RUN.assumes)
     assert RUN.adjacency == "add_remove"
+
+
+@pytest.mark.parametrize("run", [(3.0, 0.1, 2000), (5.31, 0.1, 2000), (1.5, 0.05, 3000)])
+def test_epsilon_of_a_long_run_is_that_of_the_accountant(run):
+    """The flat end of a long run's curve is lost to rounding: ε for "out" against "in" comes from its own curve."""
+    from dp_accounting.pld import privacy_loss_distribution as distribution
+
+    noise, rate, steps = run
+    accountant = distribution.from_gaussian_mechanism(
+        noise, sampling_prob=rate, value_discretization_interval=1e-4, use_connect_dots=True
+    ).self_compose(steps)
+    expected = accountant.get_epsilon_for_delta(1e-5)
+    assert wi.DPSGD(*run).implies(wi.ApproxDP, delta=1e-5).epsilon == pytest.approx(expected, rel=1e-4)
+    assert wi.DPSGD(*run).implies(wi.PMP, delta=1e-5).epsilon < 4.0 * expected
+
+
+@pytest.mark.parametrize("run", [(1.0, 0.3, 2), (1.3, 0.2, 20), (0.7, 0.5, 3)])
+def test_outsider_curve_is_the_mirror_image(run):
+    mirrored, own = wi.DPSGD(*run).roc().reversed(), wi.DPSGD(*run).outsider_roc()
+    fpr = np.linspace(0.0, 1.0, 501)
+    assert np.allclose(own.tpr(fpr), mirrored.tpr(fpr), atol=2e-4)
+
+
+def test_outsider_divergence_by_integration():
+    from scipy import integrate, stats
+
+    from whosin.guarantees.sgd import outsider_divergence
+
+    noise, rate = 0.9, 0.3
+    gammas = np.array([0.01, 0.2, 0.5, 0.9, 1.0, 1.2, 1.4])
+
+    def excess(x, gamma):
+        out, near = stats.norm.pdf(x, 0, noise), stats.norm.pdf(x, 1, noise)
+        return max(0.0, out - gamma * ((1 - rate) * out + rate * near))
+
+    exact = [integrate.quad(excess, -12, 12, args=(gamma,), limit=400)[0] for gamma in gammas]
+    assert np.allclose(outsider_divergence(noise, rate, gammas), exact, atol=1e-8)
+    assert outsider_divergence(noise, rate, np.array([1 / 0.7, 2.0])).tolist() == [0.0, 0.0]

@@ -51,10 +51,10 @@ LAWS = {
     ("law", "prior", "sizes"),
     list(itertools.product(LAWS, [0.5, 0.1, 0.9], [(30, 30), (500, 500), (60, 2000), (2000, 60)])),
 )
-def test_limits_hold(law, prior, sizes):
+def test_limits_hold(law, prior, sizes, seed):
     """Each side misses with probability at most half of δ, for both advantages."""
     draw, truth, at_prior = LAWS[law]
-    rng = np.random.default_rng(17)
+    rng = np.random.default_rng([17, seed])
     misses = np.zeros(4, dtype=int)
     for run in range(RUNS):
         a = audit(*draw(rng, *sizes), prior=prior, rng=run, confidence_level=LEVEL)
@@ -66,8 +66,8 @@ def test_limits_hold(law, prior, sizes):
 
 
 @pytest.mark.parametrize("kind", ["independent", "correlated"])
-def test_several_queries_do_not_cry_wolf(kind):
-    rng = np.random.default_rng(19)
+def test_several_queries_do_not_cry_wolf(kind, seed):
+    rng = np.random.default_rng([19, seed])
     alarms = 0
     for run in range(100):
         x, y = rng.normal(size=(2, 200, 3))
@@ -79,9 +79,9 @@ def test_several_queries_do_not_cry_wolf(kind):
     assert binomtest(alarms, 100, 0.05, alternative="greater").pvalue > 1e-6
 
 
-def test_power():
+def test_power(seed):
     shift = 2 * norm.ppf(0.55)
-    rng = np.random.default_rng(23)
+    rng = np.random.default_rng([23, seed])
     found = sum(
         audit(rng.normal(shift, 1, 2500), rng.normal(0, 1, 2500), rng=run).advantage.lower > 0 for run in range(500)
     )

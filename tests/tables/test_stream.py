@@ -1,6 +1,8 @@
 """Tables read in blocks: the same encoding and fingerprint as in memory, and errors that name the row."""
 
 import datetime as dt
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -151,6 +153,90 @@ def test_words_of_truth_are_seen_over_all_blocks():
     text = pl.DataFrame({"t": ["true", "false", "maybe"]})
     with pytest.raises(InputError, match=r"truth values in train .* and text in data"):
         StreamEncoder.fit(rows, as_stream([text], block_rows=1))
+
+
+def test_words_of_truth_may_have_any_blanks_around_them():
+    """Those that Python strips: polars knows fewer."""
+    rows = [as_table({"t": [True, False]}, name) for name in ("train", "holdout")]
+    frame = pl.DataFrame({"t": ["true\x1c", "FALSE", "\x1fTrue"]})
+    found = StreamEncoder.fit(rows, as_stream([frame], block_rows=1))
+    assert found.fingerprint == as_table(frame).fingerprint()
+    assert found.transform(frame, 0)[0][:, 0].tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_file_that_changes_between_readings_is_refused(tmp_path, ending):
+    path = tmp_path / f"t[1]*.{ending}"
+
+    def write(rows):
+        frame = pl.DataFrame({"x": np.arange(rows) * 1.0})
+        frame.write_parquet(path) if ending == "parquet" else frame.write_ipc(path)
+
+    write(100)
+    stream = as_stream(path, block_rows=10)
+    records = [as_table({"x": [0.0, 1.0]}, name) for name in ("train", "holdout")]
+    StreamEncoder.fit(records, stream)
+    for change in (lambda: write(99), lambda: write(5000), path.unlink):
+        change()
+        with pytest.raises(InputError, match="changed while it was read"):
+            StreamEncoder.fit(records, stream)
+
+
+def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"x": np.random.default_rng(0).normal(size=4000)}).write_parquet(path, compression="zstd")
+    data = bytearray(path.read_bytes())
+    data[4:60] = bytes(56)
+    path.write_bytes(data)
+    stream = as_stream(path)
+    with pytest.raises(InputError, match=r"t\.parquet cannot be read to its end"):
+        stream.table()
+
+
+FOLDERS = """
+import resource, sys, tempfile
+import numpy as np
+import polars as pl
+from whosin.errors import InputError
+from whosin.tables import as_stream
+
+frame = pl.DataFrame({"x": np.random.default_rng(0).normal(size=50_000)})
+
+def frames():
+    yield frame
+    raise KeyboardInterrupt
+
+if sys.argv[1] == "interrupted":
+    as_stream(frames())
+elif sys.argv[1] == "kept":
+    kept = as_stream([frame])
+    assert len(list(__import__("pathlib").Path(tempfile.gettempdir()).glob("whosin-*"))) == 1
+    raise KeyboardInterrupt
+else:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+    given = frame.lazy() if sys.argv[1] == "full lazy" else [frame]
+    try:
+        as_stream(given)
+    except InputError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+@pytest.mark.parametrize("how", ["interrupted", "kept", "full", "full lazy"])
+def test_temporary_files_go_whatever_happens(tmp_path, how):
+    done = subprocess.run(
+        [sys.executable, "-c", FOLDERS, how],
+        env={"TMPDIR": str(tmp_path), "POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert list(tmp_path.iterdir()) == []
+    if how.startswith("full"):
+        assert "room for a copy in the temporary folder" in done.stdout, (done.stdout, done.stderr)
+    else:
+        assert "KeyboardInterrupt" in done.stderr
 
 
 def test_a_bad_value_is_reported_with_its_row(tmp_path):

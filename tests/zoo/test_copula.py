@@ -83,6 +83,42 @@ def test_columns_that_say_the_same_and_gaps_alone_are_no_trouble():
     assert made["gaps"].null_count() == 20
 
 
+def test_pandas_columns_that_have_gaps_of_their_own_are_read():
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, 2, None] * 40, dtype="Int64"),
+            "many": pd.array([*range(119), None], dtype="Int64"),
+            "true": pd.array([True, None, False] * 40, dtype="boolean"),
+            "word": pd.array(["a", None, "b"] * 40, dtype="string"),
+        }
+    )
+    made = GaussianCopula().fit(frame).sample(300, 0)
+    for name in ("whole", "true", "word"):
+        assert made[name].isna().mean() == pytest.approx(1 / 3, abs=0.15)
+        assert set(made[name].dropna()) == set(frame[name].dropna())
+
+
+def test_columns_keep_their_kinds():
+    frame = pl.DataFrame(
+        {
+            "small": pl.Series(range(300), dtype=pl.Int16),
+            "large": pl.Series([2**64 - 1 - i for i in range(300)], dtype=pl.UInt64),
+            "single": pl.Series(np.linspace(0, 1, 300), dtype=pl.Float32),
+            "category": pl.Series(["x", None, "y"] * 100, dtype=pl.Categorical),
+            "choice": pl.Series(["a", "b", "a"] * 100, dtype=pl.Enum(["b", "a"])),
+            "gaps": pl.Series([None] * 300, dtype=pl.String),
+        }
+    )
+    made = GaussianCopula().fit(frame).sample(200, 0)
+    assert made.schema == frame.schema
+    assert made["large"].max() <= frame["large"].max()
+    assert GaussianCopula().fit(frame.to_pandas()[["small", "single", "category"]]).sample(5, 0).dtypes.tolist() == [
+        np.dtype("int16"),
+        np.dtype("float32"),
+        "category",
+    ]
+
+
 @pytest.mark.parametrize(
     ("table", "error", "message"),
     [

@@ -92,6 +92,51 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path):
         fitted("js", epochs=1, rng=1, checkpoint=path)
 
 
+@pytest.mark.parametrize("name", list(models()))
+def test_an_interrupted_training_lets_the_records_go(name):
+    model = models()[name]
+
+    def stop(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(DIGITS, epochs=2, rng=0, progress=stop, **({"y": LABELS} if name == "dp" else {}))
+    held = [value for value in vars(model).values() if isinstance(value, torch.Tensor | list | tuple)]
+    assert not any(isinstance(part, torch.Tensor) for value in held for part in [value, *value])
+
+
+def test_a_refused_checkpoint_leaves_the_model_as_it_was(tmp_path):
+    path = tmp_path / "model.pt"
+    path.write_bytes(b"no checkpoint")
+    model = fitted("js", epochs=1, rng=0)
+    made, steps = model.sample(3, 0), model.steps
+    with pytest.raises(InputError, match="a file of an earlier fit"):
+        model.fit(DIGITS, epochs=2, rng=1, checkpoint=path)
+    assert np.array_equal(model.sample(3, 0), made)
+    assert model.steps == steps
+    untrained = models()["js"]
+    with pytest.raises(InputError, match="a file of an earlier fit"):
+        untrained.fit(DIGITS, epochs=2, rng=1, checkpoint=path)
+    with pytest.raises(InputError, match="not trained yet"):
+        untrained.sample(1)
+
+
+def test_a_writing_that_fails_leaves_the_old_checkpoint_and_no_draft(tmp_path, monkeypatch):
+    path = tmp_path / "model.pt"
+    fitted("js", epochs=1, rng=1, checkpoint=path)
+    before = path.read_bytes()
+
+    def interrupted(state, file):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch, "save", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fitted("js", epochs=2, rng=1, checkpoint=path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["model.pt"]
+
+
 def test_a_checkpoint_in_a_place_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="checkpoint takes a path that can be written"):

@@ -67,6 +67,29 @@ def test_a_gradient_of_zero_and_no_records_are_zero():
         assert all(float(part.abs().max()) == 0.0 for part in clipped_sum(network, inputs, loss, 1.0))
 
 
+def huge_network():
+    """A discriminator whose gradient is infinite for some records, and finite for a record of zeros."""
+    network = DENSE.discriminator(np.random.default_rng(0))
+    for parameter in network.parameters():
+        parameter.detach().mul_(1e13)
+    return network
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_record_without_a_finite_gradient_counts_for_nothing(sign):
+    inputs = torch.cat([records(DENSE, 0), torch.zeros(2, 8, 8), sign * records(DENSE, 3)])
+    network = huge_network()
+    rest, everybody = (clipped_sum(network, part, losses, 1.0) for part in (inputs[:2], inputs))
+    moved = torch.cat([(a - b).flatten() for a, b in zip(everybody, rest, strict=True)])
+    assert float(moved.norm()) <= 3.0
+
+
+def test_a_layer_with_weights_that_cannot_be_cut_is_an_error():
+    network = torch.nn.Sequential(torch.nn.ConvTranspose2d(1, 1, 3), torch.nn.Flatten(), torch.nn.Linear(100, 1))
+    with pytest.raises(InputTypeError, match="network takes dense layers and convolutions, got ConvTranspose2d"):
+        clipped_sum(network, torch.zeros(2, 1, 8, 8), losses, 1.0)
+
+
 def gradient(noise, rate=0.5, count=40):
     """The gradient of the discriminator after one step of a model with this noise."""
     model = DPCGAN(DENSE, noise, 0.1, rate, 2, batch_size=8)
@@ -140,7 +163,7 @@ def test_bad_arguments_are_named():
         model.fit(data, y=["a", "b", "a", "b"], epochs=1, rng=0)
     with pytest.raises(InputError, match="at least 2 records, got 1"):
         model.fit(data[:1], y=[0], epochs=1, rng=0)
-    for place, value in (("noise_multiplier", -1.0), ("max_grad_norm", 0.0), ("sample_rate", 0.0), ("classes", 0)):
+    for place, value in (("noise_multiplier", -1.0), ("max_grad_norm", 1e-7), ("sample_rate", 0.0), ("classes", 0)):
         settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": 0.5, "classes": 2, place: value}
         with pytest.raises(InputError, match=f"{place} takes"):
             DPCGAN(DENSE, **settings)

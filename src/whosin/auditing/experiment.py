@@ -136,6 +136,7 @@ def _answers(name: str, given: Any) -> NDArray[Any]:
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
         _refuse(name, np.isnan(numbers))
+        _check_exact(name, values, numbers)
         return numbers
     if values.dtype.kind not in "USOT":
         raise InputTypeError(f"{name} takes numbers, booleans or strings, got {values.dtype}")
@@ -145,10 +146,29 @@ def _answers(name: str, given: Any) -> NDArray[Any]:
 def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Return an array of objects as numbers where all are, and refuse missing entries."""
     _refuse(name, np.vectorize(is_missing, otypes=[bool])(values))
+    if any(isinstance(v, str) for v in values.ravel()):
+        return values
     try:
-        return values.astype(np.float64) if not any(isinstance(v, str) for v in values.ravel()) else values
+        numbers = values.astype(np.float64)
     except (TypeError, ValueError):
         return values
+    except OverflowError:
+        raise InputError(f"{name} takes numbers that 64-bit floats can hold, got a larger one") from None
+    _check_exact(name, values, numbers)
+    return numbers
+
+
+def _check_exact(name: str, values: NDArray[Any], numbers: Array) -> None:
+    """Refuse whole numbers that become one when they become 64-bit floats."""
+    if values.dtype.kind not in "iuO":
+        return
+    large = np.abs(numbers) >= 2.0**53
+    for value, number in zip(values[large].tolist(), numbers[large].tolist(), strict=True):
+        if isinstance(value, int) and value != number:
+            raise InputError(
+                f"{name} takes whole numbers that 64-bit floats tell apart, all of them up to 2**53, got {value}; "
+                "pass identifiers as text"
+            )
 
 
 def _refuse(name: str, missing: NDArray[np.bool_]) -> None:

@@ -59,18 +59,19 @@ def audit_generator(
         several, eq. 5), "discriminators" (all of them, eq. 6), "nearest" (distance to the nearest generated record,
         eq. 2), "monte_carlo" (generated records nearby, eq. 1), "hybrid" (discriminator and nearest, eq. 4), "latent"
         (distance to the nearest record that the generator can make, found by a search; for a model that cannot be
-        searched, that of many samples). "auto" asks all that the model can answer except "latent". Several answers are
-        combined by a score that is learned on records which are not reported. For data frames the queries are those of
-        :func:`whosin.audit_synthetic`.
+        searched, that of many samples). "auto" asks all that the model can answer, but "latent" only if there is
+        nothing else to ask. Several answers are combined by a score that is learned on records which are not reported.
+        For data frames the queries are those of :func:`whosin.audit_synthetic`.
     synthetic : array or data frame, optional
         Records that the model generated; by default it generates ``n_samples``, as many as ``train`` has.
     n_samples : int, optional
         Records to generate.
     fit : bool or mapping
         True trains a copy of the model on ``train`` first, a mapping does so with these arguments, such as
-        ``{"epochs": 10}``.
+        ``{"epochs": 10}``. A synthesiser of SDV 2 gets the table under the name in its metadata.
     labels : pair of arrays, optional
-        Labels of train and holdout, for conditional discriminators.
+        Labels of train and holdout, for conditional discriminators; a training started here gets the first as ``y`` if
+        it takes that.
     restarts, iterations : int
         Effort of the search of "latent".
     prior, metric, groups, confidence_level, rng, progress
@@ -105,7 +106,10 @@ def audit_generator(
         raise InputTypeError("synthetic and n_samples exclude each other: give one of them")
     if synthetic is not None and fit is not False:
         raise InputTypeError("synthetic and fit exclude each other: what a new training generates is drawn from it")
-    count = len(train) if n_samples is None else check_whole("n_samples", n_samples, low=1)
+    rows = _rows(train)
+    count = rows if n_samples is None else check_whole("n_samples", n_samples, low=1)
+    sides = None if _is_frame(train) else _arrays(train, holdout)
+    classes = None if sides is None else _labels(labels, sides)
     common: dict[str, Any] = {
         "prior": prior,
         "metric": metric,
@@ -114,19 +118,18 @@ def audit_generator(
         "assignment": assignment,
         "rng": chance,
     }
-    trained, notes = _trained(model, train, fit, chance)
-    if _is_frame(train):
+    trained, notes = _trained(model, train, fit, None if classes is None else classes[:rows], chance)
+    if sides is None:
         released = synthetic if synthetic is not None else generate(trained, count, chance)
         found = audit_synthetic(train, holdout, released, query=query, n_jobs=n_jobs, progress=progress, **common)
         return replace(found, notes=(*found.notes, *notes))
     report = progress if progress is not None else _silent
-    sides = _arrays(train, holdout)
     release = ModelRelease(
         trained,
         np.concatenate(sides),
         synthetic=synthetic,
         samples=count,
-        labels=_labels(labels, sides),
+        labels=classes,
         restarts=restarts,
         iterations=iterations,
         n_jobs=number_of_threads(n_jobs),
@@ -136,9 +139,8 @@ def audit_generator(
     known = known_queries(release)
     answers = ask(release, known, wanted_queries(release, query))
     report(0.8)
-    split = len(sides[0])
     return run_audit(
-        Experiment(answers.values[:split], answers.values[split:], prior, answers.names, "continuous"),
+        Experiment(answers.values[:rows], answers.values[rows:], prior, answers.names, "continuous"),
         query=_asked(answers, known),
         notes=(
             *notes,
@@ -150,7 +152,9 @@ def audit_generator(
     )
 
 
-def _trained(model: Any, train: Any, fit: Any, rng: np.random.Generator) -> tuple[Any, tuple[str, ...]]:
+def _trained(
+    model: Any, train: Any, fit: Any, labels: NDArray[Any] | None, rng: np.random.Generator
+) -> tuple[Any, tuple[str, ...]]:
     """Return the model, or a copy of it trained here."""
     if fit is False:
         return model, ()
@@ -160,10 +164,37 @@ def _trained(model: Any, train: Any, fit: Any, rng: np.random.Generator) -> tupl
         raise InputTypeError(f"model takes an object with fit, got {type(model).__name__}")
     fresh = copy.deepcopy(model)
     arguments = {} if fit is True else dict(fit)
-    if "rng" in inspect.signature(fresh.fit).parameters:
+    signature = inspect.signature(fresh.fit)
+    if "rng" in signature.parameters:
         arguments.setdefault("rng", int(rng.integers(2**62)))
-    fresh.fit(train, **arguments)
+    if "y" in signature.parameters and labels is not None:
+        arguments.setdefault("y", labels)
+    try:
+        signature.bind(train, **arguments)
+    except TypeError as error:
+        raise InputTypeError(f"fit takes what {type(model).__name__}.fit needs: {error}") from None
+    fresh.fit(_by_name(fresh, train), **arguments)
     return fresh, ("the model was trained here, on the rows of train: it is not a model that someone has released",)
+
+
+def _by_name(model: Any, train: Any) -> Any:
+    """Return the training data; for a synthesiser of SDV 2, whose ``sample`` takes a table's name, as {name: table}."""
+    tables = getattr(getattr(model, "metadata", None), "tables", None)
+    method = getattr(model, "sample", None)
+    named = callable(method) and "main_table_name" in inspect.signature(method).parameters
+    if not named or not isinstance(tables, Mapping) or len(tables) != 1 or not _is_frame(train):
+        return train
+    import narwhals.stable.v2 as nw
+
+    (name,) = tables
+    return {name: nw.from_native(train, eager_only=True).to_pandas()}
+
+
+def _rows(train: Any) -> int:
+    try:
+        return len(train)
+    except TypeError:
+        raise InputTypeError(f"train takes an array of numbers or a data frame, got {type(train).__name__}") from None
 
 
 def _is_frame(train: Any) -> bool:

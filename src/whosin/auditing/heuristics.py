@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.limits import ADVANTAGE, Rectangle, gain_at_prior
 from whosin.compute.neighbours import ball_log_sums, counts_within, nearest
+from whosin.compute.parallel import by_rows
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.errors import InputError, InputTypeError, check_number, check_prior
 
@@ -164,11 +165,11 @@ def monte_carlo_attack(
         )
     targets, split = np.concatenate([inside, outside]), len(inside)
     if radius is None:
-        radius = float(np.median(nearest(targets, rows, n_jobs=n_jobs)[0]))
+        radius = float(np.median(by_rows(nearest, targets, rows, n_jobs=n_jobs)[0]))
     radius = check_number("radius", radius, low=0.0, open_high=True)
-    scores = counts_within(targets, rows, radius, n_jobs=n_jobs)[:, 0].astype(np.float64)
+    scores = by_rows(counts_within, targets, rows, radius, n_jobs=n_jobs)[:, 0].astype(np.float64)
     if by_distance and radius > 0.0:
-        nearness = ball_log_sums(targets, rows, radius, floor=_FLOOR * radius, n_jobs=n_jobs)[:, 0]
+        nearness = by_rows(ball_log_sums, targets, rows, radius, floor=_FLOOR * radius, n_jobs=n_jobs)[:, 0]
         scores = nearness + scores * math.log(radius)
     return threshold_attack(scores[:split], scores[split:], share=share, confidence_level=confidence_level)
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from whosin.auditing import Audit, GroupTable
     from whosin.auditing.synthetic import SyntheticAudit
     from whosin.guarantees import Guarantee
-    from whosin.tables import Table
 
 __all__ = ["audit"]
 
@@ -83,7 +82,18 @@ def audit(
         given += [name for name, value in options if value is not None]
         if given:
             raise TypeError(f"--scores goes without {given[0]}: the scores are there already")
-        found: Audit = _of_scores(scores, member_column, columns, group, prior, confidence_level, assignment, seed)
+        found: Audit = _of_scores(
+            scores,
+            member_column,
+            {
+                "columns": _split(columns),
+                "groups": group,
+                "prior": prior,
+                "confidence_level": confidence_level,
+                "assignment": assignment,
+                "rng": seed,
+            },
+        )
     else:
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
@@ -159,67 +169,13 @@ def _of_tables(
     return found
 
 
-def _of_scores(
-    path: Path,
-    member_column: str,
-    columns: str | None,
-    group: Strings,
-    prior: float,
-    confidence_level: float,
-    assignment: str,
-    seed: int | None,
-) -> Audit:
-    import numpy as np
-
-    from whosin.auditing import audit
-    from whosin.errors import InputError
+def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
+    from whosin.auditing.scores import audit_score_table
     from whosin.tables import read_table
 
     table = read_table(path)
-    inside = _truth(table, member_column)
-    groups = {name: (table.column(name)[inside], table.column(name)[~inside]) for name in group or ()}
-    names = _split(columns) or [name for name in table.names if name != member_column and name not in groups]
-    if member_column in names:
-        raise InputError(f"--columns takes scores, got {member_column!r}, which says who is a member")
-    texts = [name for name in names if table.kind(name) == "category"]
-    if not names or (texts and len(names) > 1):
-        raise InputError(
-            f"{path.name} takes columns of numbers as scores, got {', '.join(texts) or 'none'}; --columns chooses"
-        )
-    for name in names:
-        gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
-        if gaps.size:
-            raise InputError(
-                f"{path.name} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
-            )
-    answers = np.column_stack([table.column(name) for name in names])
     with render.progress(f"Auditing {len(table)} scores") as progress:
-        return audit(
-            answers[inside],
-            answers[~inside],
-            prior=prior,
-            confidence_level=confidence_level,
-            groups=groups or None,
-            names=names,
-            assignment=assignment,
-            rng=seed,
-            progress=progress,
-        )
-
-
-def _truth(table: Table, name: str) -> Any:
-    """The column that says who is a member, as truth values."""
-    import numpy as np
-
-    from whosin.errors import InputError
-
-    values = table.column(name)
-    known = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
-    texts = [str(value).strip().lower().removesuffix(".0") for value in values]
-    strange = next((text for text in texts if text not in known), None)
-    if strange is not None:
-        raise InputError(f"{table.origin} takes 1 or 0 in column {name!r}, got {strange!r}")
-    return np.array([known[text] for text in texts])
+        return audit_score_table(table, member_column, progress=progress, **options)
 
 
 def _split(columns: str | None) -> list[str] | None:

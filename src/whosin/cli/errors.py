@@ -1,17 +1,39 @@
-"""Errors about the input become one line on standard error and exit code 2."""
+"""What goes wrong in a command becomes one line on standard error and an exit code; no traceback reaches its user.
+
+=====  ============================================================================================================
+code   meaning
+=====  ============================================================================================================
+2      the input: an option, a value, a file that is not there or cannot be read
+70     a mistake in whosin itself; with ``WHOSIN_DEBUG=1`` in the environment the traceback comes too
+74     the machine: the disk is full, a device fails, the memory does not suffice
+130    stopped from the keyboard
+=====  ============================================================================================================
+
+Which exceptions are expected is a closed set: :class:`whosin.errors.WhosinError`, ``OSError``, ``MemoryError``, and a
+``TypeError`` that a command raises itself about options that do not go together. A reader of the output that goes away
+(``whosin ... | head``) ends the command in silence, with code 1.
+"""
 
 from __future__ import annotations
 
+import dis
+import os
 import sys
+import traceback
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
 from whosin.errors import WhosinError
 
 __all__ = ["clean_errors"]
+
+NOBODY_READS, INPUT, BUG, MACHINE, STOPPED = 1, 2, 70, 74, 130
+DEBUG = "WHOSIN_DEBUG"
+
+_ABOUT_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -21,8 +43,53 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-        except (WhosinError, TypeError) as error:
-            typer.echo(f"Error: {error}", err=True)
-            sys.exit(2)
+            sys.stdout.flush()
+        except (typer.Exit, typer.Abort, typer.BadParameter):
+            raise
+        except KeyboardInterrupt:
+            _end("Stopped.", STOPPED)
+        except BrokenPipeError:
+            _close_output()
+        except Exception as error:
+            _end(*_told(error))
 
     return run
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """What to say of an exception, and the exit code."""
+    if isinstance(error, WhosinError) or (isinstance(error, TypeError) and _raised_by_a_command(error)):
+        return f"Error: {error}", INPUT
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        where = f": {error.filename}" if error.filename is not None else ""
+        return f"Error: {reason}{where}", INPUT if isinstance(error, _ABOUT_PATHS) else MACHINE
+    if isinstance(error, MemoryError):
+        return "Error: the memory of this machine does not suffice", MACHINE
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    hint = "" if os.environ.get(DEBUG) else f"; run with {DEBUG}=1 for the traceback"
+    told = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"Error: this is a bug in whosin: {told}{hint}", BUG
+
+
+def _raised_by_a_command(error: TypeError) -> bool:
+    """Whether a ``raise`` in a module of the command line made it, not an operation that failed there or deeper."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or not str(trace.tb_frame.f_globals.get("__name__")).startswith("whosin.cli."):
+        return False
+    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+
+
+def _end(message: str, code: int) -> NoReturn:
+    typer.echo(message, err=True)
+    sys.exit(code)
+
+
+def _close_output() -> NoReturn:
+    """End in silence: what the interpreter would still flush goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    sys.exit(NOBODY_READS)

@@ -80,7 +80,9 @@ def _check_out(out: Path, force: bool) -> None:
         raise InputError(f"--out takes a file with one of the endings {', '.join(ENDINGS)}, got {out.name!r}")
     if not out.parent.is_dir():
         raise InputError(f"--out takes a file in a folder that exists, got {str(out)!r}")
-    if out.is_dir() or (out.exists() and not force):
+    if out.exists() and not out.is_file():
+        raise InputError(f"--out takes a new file, got {str(out)!r}, which is a folder, a device or a pipe")
+    if out.exists() and not force:
         raise InputError(f"--out takes a new file, got {str(out)!r}, which exists; --force overwrites it")
 
 

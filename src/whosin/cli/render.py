@@ -129,6 +129,8 @@ def check_report(path: Path | None, force: bool) -> None:
         return
     if not path.parent.is_dir():
         raise InputError(f"--report takes a file in a folder that exists, got {path}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"--report takes a new file, got {path}, which is a folder, a device or a pipe")
     if path.exists() and not force:
         raise InputError(f"--report takes a new file, got {path}, which exists; --force replaces it")
 

@@ -65,6 +65,8 @@ def serve(
     settings = Settings(data_dir or default_data_dir(), limits)
     from whosin.web.server import serve as run
 
+    opened: list[Path] = []
+
     def announce(address: str, token: str) -> None:
         if json:
             render.emit_json({"url": address, "token": token, "data_dir": str(settings.data_dir)})
@@ -72,12 +74,14 @@ def serve(
             _say(address, settings.data_dir, token, allow_remote)
         sys.stdout.flush()
         if open_browser:
-            _open(address, settings.data_dir)
+            opened.append(settings.data_dir / OPENER)
+            _open(address, opened[0])
 
     try:
         run(settings, binding, password, announce)
     finally:
-        (settings.data_dir / OPENER).unlink(missing_ok=True)
+        for opener in opened:
+            opener.unlink(missing_ok=True)
 
 
 def _say(address: str, folder: Path, token: str, remote: bool) -> None:
@@ -92,12 +96,11 @@ def _say(address: str, folder: Path, token: str, remote: bool) -> None:
     typer.echo(f"Data: {folder} (yours alone). Ctrl-C ends the server.")
 
 
-def _open(address: str, folder: Path) -> None:
+def _open(address: str, opener: Path) -> None:
     """Open the browser by a private file: arguments of a process, unlike it, are there for all users to read."""
     import webbrowser
     from html import escape
 
-    opener = folder / OPENER
     opener.unlink(missing_ok=True)
     with os.fdopen(os.open(opener, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(f'<!DOCTYPE html><meta http-equiv="refresh" content="0;url={escape(address)}"><title>whosin</title>')

@@ -74,8 +74,23 @@ class Guarantee(ABC):
         return risks.posterior_at(prior, low), risks.posterior_at(prior, high)
 
     def risk(self, metric: str | risks.Risk, prior: float = 0.5) -> float:
-        """Return the largest value of any metric of :mod:`whosin.risks` at that prior."""
-        return float(risks.resolve(metric)(self.roc(), check_prior(prior)))
+        """Return the largest value of any metric of :mod:`whosin.risks` at that prior.
+
+        Where the guarantee has a closed form of its own, that is taken: differences of rates that are read off a curve
+        lose the digits of small risks.
+        """
+        prior, named = check_prior(prior), risks.resolve(metric)
+        if named is risks.accuracy:
+            return self.accuracy(prior)
+        if named is risks.advantage:
+            return self.advantage()
+        if named is risks.am:
+            return 0.5 + 0.5 * self.advantage()
+        if named is risks.ppv:
+            return risks.posterior_at(prior, self.log_likelihood_ratios()[1])
+        if named is risks.npv:
+            return risks.absence_at(prior, self.log_likelihood_ratios()[0])
+        return float(named(self.roc(), prior))
 
     def implies(self, target: type[Other], **params: Any) -> Other:
         """Return the tightest guarantee of class ``target`` that follows from this one.

@@ -28,6 +28,9 @@ Adjacency = Literal["add_remove", "replace"]
 ADJACENCIES = ("add_remove", "replace")
 WORLDS = ("independent", "fixed_size")
 
+_LEAST = math.ulp(0.0)
+"""The corner of the curve stays right of FPR = 0, where TPR is δ: no other float lies between."""
+
 _COMPARES = {
     "add_remove": "adjacent data sets: with the record against without it (add/remove one)",
     "replace": "adjacent data sets: the record against another one in its place (replace one, same size)",
@@ -194,7 +197,7 @@ def close_pair_roc(epsilon: float, delta: float) -> Roc:
     if math.isinf(epsilon) or delta >= 1.0:
         return Roc([0.0], [1.0])
     shrink = math.exp(-epsilon)
-    corner_fpr = (1.0 - delta) * shrink / (1.0 + shrink)
+    corner_fpr = max((1.0 - delta) * shrink / (1.0 + shrink), _LEAST)
     corner_tpr = delta + (1.0 - delta) / (1.0 + shrink)
     slopes = (0.0, math.inf) if delta > 0.0 else None
     return Roc([0.0, corner_fpr, 1.0 - delta], [delta, corner_tpr, 1.0], slopes=slopes)

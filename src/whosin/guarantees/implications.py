@@ -44,7 +44,7 @@ from whosin.guarantees.practical import PMP
 from whosin.guarantees.sgd import DPSGD
 from whosin.roc import Roc
 
-__all__ = ["EDGES", "NO_EDGES", "Edge", "NoEdge", "implied"]
+__all__ = ["EDGES", "NO_EDGES", "Edge", "NoEdge", "epsilon_at", "implied"]
 
 Target = TypeVar("Target", bound=Guarantee)
 
@@ -85,7 +85,7 @@ def implied(guarantee: Guarantee, target: type[Target], params: dict[str, Any]) 
             return cast(Target, edge.derive(guarantee, **params))
     if source == wanted:
         if params:
-            raise TypeError(f"implies({wanted}) from {source} takes no parameters; got {next(iter(params))!r}")
+            raise InputTypeError(f"implies({wanted}) from {source} takes no parameters; got {next(iter(params))!r}")
         return cast(Target, guarantee)
     for gap in NO_EDGES:
         if gap.source == source and gap.target == wanted:
@@ -103,7 +103,10 @@ def _check_params(edge: Edge, params: dict[str, Any]) -> None:
     unknown = [name for name in params if name not in known]
     if unknown:
         takes = ", ".join(known) or "no parameters"
-        raise TypeError(f"implies({edge.target}) from {edge.source} takes {takes}; got {unknown[0]!r}")
+        raise InputTypeError(f"implies({edge.target}) from {edge.source} takes {takes}; got {unknown[0]!r}")
+    needed = [each.name for each in signature if each.default is each.empty and each.name not in params]
+    if needed:
+        raise InputTypeError(f"implies({edge.target}) from {edge.source} takes {needed[0]}=, got none")
 
 
 # --- differential privacy to itself --------------------------------------------------------------------------
@@ -125,8 +128,34 @@ def _to_approx(
         return ApproxDP(*_step_epsilon(g, g.epsilon, g.delta, adjacency, sample_rate), adjacency=to)
     if delta == g.delta and to == g.adjacency:
         return ApproxDP(g.epsilon, g.delta, to)
-    roc = g.replace_roc() if to == "replace" else g.roc()
-    return ApproxDP(_epsilon_at(roc, check_delta(delta, g)), check_delta(delta, g), to)
+    delta = check_delta(delta, g)
+    return ApproxDP(_close_epsilon(g, delta, to != g.adjacency), delta, to)
+
+
+def _close_epsilon(g: PureDP | ApproxDP, delta: float, two_steps: bool) -> float:
+    """Smallest ε at δ: in closed form for one step and for two pure ones, so that a large ε does not overflow.
+
+    The tangent from (0, δ) meets the corner of the curve, or one of the two corners of R∘R: with s = e^{-ε₀} they lie
+    at (s²/(1+s), 1/(1+s)) and (s/(1+s), 1 - s²/(1+s)).
+    """
+    if two_steps and g.delta > 0.0:
+        return epsilon_at(g.replace_roc(), delta)
+    if math.isinf(g.epsilon) or g.delta >= 1.0 or delta < g.delta:
+        return 0.0 if delta >= 1.0 else math.inf
+    shrink = math.exp(-g.epsilon)
+    spent = (delta - g.delta) * (1.0 + shrink) / (1.0 - g.delta)
+    if not two_steps:
+        return min(g.epsilon, _plus_log(g.epsilon, -spent))
+    corners = _plus_log(2.0 * g.epsilon, -spent), _plus_log(g.epsilon, shrink * (1.0 - delta - shrink) - delta)
+    return min(2.0 * g.epsilon, max(corners))
+
+
+def _plus_log(epsilon: float, excess: float) -> float:
+    """ε + ln(1 + excess), at least 0, rounded up by what the rounding of either part can take away."""
+    if excess <= -1.0:
+        return 0.0
+    room = 0.0 if excess == 0.0 else 2.0 * math.ulp(epsilon) + 4.0 * math.ulp(1.0) / (1.0 + excess)
+    return max(0.0, epsilon + math.log1p(excess) + room)
 
 
 def _step_epsilon(
@@ -153,8 +182,9 @@ def _sampled_epsilon(epsilon: float, rate: float) -> float:
     """ln(1 + β(e^ε - 1)), without overflow."""
     if rate == 0.0 or epsilon == 0.0:
         return 0.0
-    if epsilon > 700.0:
-        return epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon))
+    if epsilon > 709.0:
+        rounded_up = epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon)) + 2.0 * math.ulp(epsilon)
+        return min(epsilon, rounded_up)
     return math.log1p(rate * math.expm1(epsilon))
 
 
@@ -179,10 +209,14 @@ def _pure_to_gaussian(g: PureDP, adjacency: str | None = None) -> GaussianDP:
 
 
 def _curve_to_approx(g: GaussianDP | DPSGD, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
-    to = _adjacency(g, adjacency)
-    roc = g.replace_roc() if to == "replace" else g.roc()
-    symmetric = to == "replace" or isinstance(g, GaussianDP)
-    return ApproxDP(_epsilon_at(roc, check_delta(delta, g), symmetric), check_delta(delta, g), to)
+    to, delta = _adjacency(g, adjacency), check_delta(delta, g)
+    if to == "replace":
+        epsilon = epsilon_at(g.replace_roc(), delta)
+    else:
+        epsilon = epsilon_at(g.roc(), delta)
+        if isinstance(g, DPSGD):
+            epsilon = max(epsilon, epsilon_at(g.outsider_roc(), delta))
+    return ApproxDP(epsilon, delta, to)
 
 
 # --- to practical membership privacy and membership inference privacy -----------------------------------------
@@ -193,7 +227,10 @@ def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fractio
         epsilon, delta = _step_epsilon(g, g.epsilon, g.delta, "replace", None)
     else:
         delta = check_delta(delta, g)
-        epsilon = _epsilon_at(g.replace_roc(), delta)
+        if isinstance(g, PureDP | ApproxDP):
+            epsilon = _close_epsilon(g, delta, g.adjacency == "add_remove")
+        else:
+            epsilon = epsilon_at(g.replace_roc(), delta)
     return PMP(epsilon, delta, train_fraction)
 
 
@@ -220,7 +257,8 @@ def _roc_to_mip(roc: Roc, q: float) -> MIP:
 def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
     if delta is None or delta == g.delta:
         return g
-    return PMP(_epsilon_at(g.roc(), check_delta(delta, g)), check_delta(delta, g), g.train_fraction)
+    delta = check_delta(delta, g)
+    return PMP(_close_epsilon(ApproxDP(g.epsilon, g.delta), delta, False), delta, g.train_fraction)
 
 
 def _pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
@@ -405,11 +443,9 @@ def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
 # --- small helpers ---------------------------------------------------------------------------------------------
 
 
-def _epsilon_at(roc: Roc, delta: float, symmetric: bool = True) -> float:
-    """Smallest ε ≥ 0 with E_{e^ε} ≤ δ in both directions; mirrored only where it must, for digits' sake."""
+def epsilon_at(roc: Roc, delta: float) -> float:
+    """Return the smallest ε ≥ 0 with E_{e^ε} ≤ δ in the direction of the curve."""
     slope = roc.slope_for(delta)
-    if not symmetric:
-        slope = max(slope, roc.reversed().slope_for(delta))
     if slope <= 1.0:
         return 0.0
     return math.inf if math.isinf(slope) else math.nextafter(math.log(slope), math.inf)

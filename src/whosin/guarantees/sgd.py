@@ -27,7 +27,7 @@ from whosin.errors import check_number, check_whole
 from whosin.guarantees.dp import DifferentialPrivacy, shifted_normal_roc
 from whosin.roc import Roc
 
-__all__ = ["DPSGD", "grid_step", "sampled_gaussian_roc"]
+__all__ = ["DPSGD", "grid_step", "roc_of_losses", "sampled_divergence", "sampled_gaussian_roc"]
 
 Array = NDArray[np.float64]
 
@@ -81,6 +81,18 @@ class DPSGD(DifferentialPrivacy):
         lowest = -math.inf if self.sample_rate == 1.0 else self.steps * math.log1p(-self.sample_rate)
         return lowest, math.inf
 
+    def outsider_roc(self) -> Roc:
+        """Return the limit on finding those who are *not* in the data: the roles of "in" and "out" swapped.
+
+        In exact arithmetic this is the mirror image of :meth:`roc`. A composed curve is computed from the privacy loss
+        of "out" against "in" instead: its steep end is the flat end of the other one, where rounding hides it.
+        """
+        roc = self.roc()
+        if roc.vertices is None or self.steps <= 1 or not _NO_NOISE <= self.noise_multiplier < math.inf:
+            return roc.reversed()
+        run = self.noise_multiplier, self.sample_rate, self.steps
+        return roc.reversed() if self.sample_rate == 0.0 else _composed_roc(*run, grid_step(*run), outsider=True)
+
     def replace_roc(self) -> Roc:
         """Return the limit between data sets that differ by one replacement: the member curve after its mirror."""
         if self.sample_rate == 1.0:
@@ -88,8 +100,9 @@ class DPSGD(DifferentialPrivacy):
         roc = self.roc()
         if roc.vertices is None:
             run = self.noise_multiplier, self.sample_rate, self.steps
-            roc = sampled_gaussian_roc(*run, spacing=0.1 * grid_step(*run), closed_form=False)
-        return roc.compose(roc.reversed())
+            roc = sampled_gaussian_roc(*run, spacing=grid_step(*run, finer=0.1), closed_form=False)
+            return roc.compose(roc.reversed())
+        return roc.compose(self.outsider_roc())
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -101,17 +114,17 @@ class DPSGD(DifferentialPrivacy):
         )
 
 
-def grid_step(noise: float, rate: float, steps: int) -> float:
+def grid_step(noise: float, rate: float, steps: int, finer: float = 1.0) -> float:
     """Return the spacing of privacy losses at which rounding them up costs little.
 
     Its effect on the composed law grows with steps·spacing², and must stay small against the spread of one step's loss,
-    about q·√(e^{1/σ²} - 1). At most a million points.
+    about q·√(e^{1/σ²} - 1). ``finer`` makes it smaller by that factor. At most a million points.
     """
     if noise < _NO_NOISE or math.isinf(noise) or rate == 0.0:
         return 1e-3
-    spread = rate * math.sqrt(math.expm1(min(1.0 / noise**2, 500.0)))
+    spread = rate * math.sqrt(math.expm1(min(1.0 / min(noise, 1e150) ** 2, 500.0)))
     wanted = min(1e-3, 5e-3 / math.sqrt(max(steps, 1)), 0.05 * spread)
-    return max(wanted, (_highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6)
+    return max(finer * wanted, (_highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6)
 
 
 def _highest_loss(noise: float, rate: float) -> float:
@@ -194,28 +207,46 @@ def sampled_divergence(noise: float, rate: float, gamma: Array) -> Array:
     return np.asarray(np.clip(value, np.maximum(0.0, 1.0 - gamma), 1.0))
 
 
-def _composed_roc(noise: float, rate: float, steps: int, spacing: float) -> Roc:
-    """Curve of the composed privacy loss distribution."""
+def outsider_divergence(noise: float, rate: float, gamma: Array) -> Array:
+    """Return E_γ(out‖in) of one step: out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1), so nothing from γ = 1/(1-q) on."""
+    from scipy.special import log_ndtr, ndtr
+
+    mu = 1.0 / noise
+    rest = 1.0 - gamma * (1.0 - rate)
+    value = np.zeros_like(gamma)
+    inside = rest > 0.0
+    log_inner = np.log(gamma[inside]) + math.log(rate) - np.log(rest[inside])
+    cut = log_inner / mu
+    value[inside] = rest[inside] * (ndtr(mu / 2.0 - cut) - np.exp(log_inner + log_ndtr(-mu / 2.0 - cut)))
+    return np.asarray(np.clip(value, np.maximum(0.0, 1.0 - gamma), 1.0))
+
+
+@lru_cache(maxsize=16)
+def _composed_roc(noise: float, rate: float, steps: int, spacing: float, outsider: bool = False) -> Roc:
+    """Curve of the composed privacy loss distribution of "in" against "out", or with the roles swapped."""
     from dp_accounting.pld import common
 
-    one_step = _one_step_losses(noise, rate, spacing)
+    one_step = _one_step_losses(noise, rate, spacing, outsider)
     spread = _spread(one_step._lower_loss, one_step._probs, spacing) * math.sqrt(steps)
     wider = 24.0 * spread / MOST_POINTS
     if wider > spacing:
         spacing = wider
-        one_step = _one_step_losses(noise, rate, spacing)
+        one_step = _one_step_losses(noise, rate, spacing, outsider)
     low, high = common.compute_self_convolve_bounds(one_step._probs, steps, _LOST)
     composed = one_step.self_compose(steps, _LOST) if high - low <= 4 * MOST_POINTS else _by_squaring(one_step, steps)
     dense = composed.to_dense_pmf()
-    return _roc_of_losses(dense._lower_loss, dense._probs, dense._infinity_mass, spacing)
+    return roc_of_losses(dense._lower_loss, dense._probs, dense._infinity_mass, spacing)
 
 
-def _one_step_losses(noise: float, rate: float, spacing: float) -> Any:
+def _one_step_losses(noise: float, rate: float, spacing: float, outsider: bool = False) -> Any:
     """Privacy loss law of one step, rounded up onto the grid (connect the dots)."""
     from dp_accounting.pld import pld_pmf
 
     first, last = math.floor(math.log1p(-rate) / spacing), math.ceil(_highest_loss(noise, rate) / spacing)
-    deltas = sampled_divergence(noise, rate, np.exp(np.arange(first, last + 1) * spacing))
+    if outsider:
+        first, last = -last, -first
+    divergence = outsider_divergence if outsider else sampled_divergence
+    deltas = divergence(noise, rate, np.exp(np.arange(first, last + 1) * spacing))
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, deltas).to_dense_pmf()
 
 
@@ -239,14 +270,14 @@ def _by_squaring(losses: Any, steps: int) -> Any:
     return result
 
 
-def _roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:
-    """Turn a law of the privacy loss under "in" into the member curve.
+def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:
+    """Return the member curve of a law of the privacy loss under "in", on a grid from ``lowest`` times ``spacing`` on.
 
     Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
     extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
     could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one.
     """
-    noise_floor = max(0.0, -float(masses.min()))
+    noise_floor = max(0.0, -float(masses.min(initial=0.0)))
     losses = (lowest + np.arange(len(masses))) * spacing
     kept = masses > 0.0
     p, losses = masses[kept][::-1], losses[kept][::-1]

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from whosin.errors import InputError, InputTypeError, check_whole
-from whosin.guarantees import Guarantee
-from whosin.ledger.entries import Entry, audit_summary, body_of, check_text, fingerprint_of
+from whosin.guarantees import MIP, Guarantee
+from whosin.ledger.entries import Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
 from whosin.ledger.place import Place
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict
@@ -138,7 +138,7 @@ class Ledger:
             kind=check_text("kind", kind),
             by=_maybe_text("by", by),
             fingerprint=None if data is None else fingerprint_of(data),
-            dataset=_maybe_text("dataset", dataset),
+            dataset=None if dataset is None else check_dataset(dataset),
             guarantee=guarantee,
             audit=None if audit is None else audit_summary(audit),
             note=_maybe_text("note", note),
@@ -159,7 +159,7 @@ class Ledger:
         body = body_of(
             "same people",
             fingerprint=fingerprint_of(data),
-            dataset=check_text("dataset", dataset),
+            dataset=check_dataset(dataset),
             by=_maybe_text("by", by),
             note=_maybe_text("note", note),
         )
@@ -219,7 +219,7 @@ class Ledger:
         if data is None and dataset is None:
             raise InputError("check takes data or dataset, got neither; totals() goes through all")
         fingerprint = None if data is None else fingerprint_of(data)
-        name = _maybe_text("dataset", dataset)
+        name = None if dataset is None else check_dataset(dataset)
         with self._store.read() as session:
             return _total(session, related(session, fingerprint, name), delta)
 
@@ -239,7 +239,7 @@ class Ledger:
             A hash that was noted earlier: it must still be in the chain. Without it, a ledger that was written anew
             from the start, or cut together with its record of the end, looks intact.
         """
-        wanted = None if head is None else fingerprint_of(check_text("head", head))
+        wanted = None if head is None else fingerprint_of(check_text("head", head), name="head")
         with self._store.read() as session:
             end, problems, seen = session.check_chain()
         if wanted is not None and wanted not in seen:
@@ -287,4 +287,6 @@ def _certified(certificate: Any) -> tuple[Guarantee | None, str]:
         held = promise_from_dict(known["mip"])
     except LedgerError as error:
         raise InputError(f"certificate takes what wi.protect gave: {error}") from None
+    if not isinstance(held, MIP):
+        raise InputError(f"certificate takes what wi.protect gave: membership inference privacy, got {held}")
     return held, "certified" if level is None else f"certified with confidence {level!r}"

@@ -38,8 +38,8 @@ from whosin.guarantees import (
     PureDP,
 )
 from whosin.guarantees.dp import DifferentialPrivacy
-from whosin.guarantees.implications import _epsilon_at
-from whosin.guarantees.sgd import _roc_of_losses, sampled_divergence
+from whosin.guarantees.implications import epsilon_at
+from whosin.guarantees.sgd import roc_of_losses, sampled_divergence
 
 __all__ = ["NO_COMPOSITION", "Composition", "compose", "why_not"]
 
@@ -99,7 +99,8 @@ class Composition:
             "every release used randomness of its own; a later one may have looked at the outputs of earlier ones",
             "every recorded guarantee is true, and every release from these people is recorded",
         )
-        if self.way == "alone" or (self.sum is not None and self.advantage == self.sum.advantage()):
+        added = self.sum is not None and self.way == "sum" and self.advantage == self.sum.advantage()
+        if added or self.way in ("alone", "no bound"):
             return lines
         what = "for the advantage: " if self.way == "sum" else ""
         fixed = f"{what}the strength of each release was not chosen after looking at the outputs of earlier ones"
@@ -169,8 +170,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> C
     Adjacencies are not added up as they are: where one release was compared by replacing, all are, those of add/remove
     after two steps (2ε, or their curve after its mirror image). Nothing follows for add/remove then.
 
-    Cost: an FFT of at most half a million points for each different guarantee; the product is left out beyond 64
-    different ones.
+    Cost: an FFT of at most half a million points for each different guarantee. Beyond 64 different ones those with an
+    (ε, δ) are added up first, and beyond 64 different DP-SGD runs no limit is given.
 
     Raises
     ------
@@ -279,7 +280,7 @@ def _at(guarantee: DifferentialPrivacy, delta: float) -> float:
 
 def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) -> list[tuple[float, float, str]]:
     """The total by the product, both ways round where the curve of a DP-SGD run is not its own mirror image."""
-    counts = Counter(part for part in parts if _mu(part, adjacency) is None)
+    counts = Counter(_few([part for part in parts if _mu(part, adjacency) is None], adjacency))
     mu = _root_of_squares([mu for part in parts if (mu := _mu(part, adjacency)) is not None])
     one_way = adjacency == "replace" or not any(isinstance(part, DPSGD) for part in counts)
     found = []
@@ -290,8 +291,17 @@ def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) 
         if len(pairs) > MOST_DIFFERENT or not ranges or any(not math.isfinite(width) for width, _ in ranges):
             return []
         found.append(_convolved(pairs, _spacing(ranges)))
-    epsilon = max(_epsilon_at(roc, delta) for roc in found)
+    epsilon = max(epsilon_at(roc, delta) for roc in found)
     return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
+
+
+def _few(parts: list[DifferentialPrivacy], adjacency: str) -> list[DifferentialPrivacy]:
+    """The parts, with all that have an (ε, δ) added up to one where too many are different."""
+    if len(set(parts)) < MOST_DIFFERENT:
+        return parts
+    curves = [part for part in parts if not isinstance(part, PureDP | ApproxDP)]
+    added = _by_sum([part for part in parts if isinstance(part, PureDP | ApproxDP)], adjacency)
+    return [*curves, *([added] if added is not None else [])]
 
 
 def _spacing(ranges: list[tuple[float, int]]) -> float:
@@ -303,22 +313,21 @@ def _spacing(ranges: list[tuple[float, int]]) -> float:
 
 
 def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Any:
-    """Curve of the product; the rounding of the FFTs is covered by mass at infinite loss."""
+    """Curve of the product; the rounding of every divergence and of the FFTs is covered by mass at infinite loss."""
     from dp_accounting.pld import pld_pmf
 
     total, points = None, 0
     for (divergence, low, high), count in pairs:
         first, last = math.floor(low / spacing), math.ceil(high / spacing)
         deltas = np.clip(divergence(np.exp(np.arange(first, last + 1) * spacing)), 0.0, 1.0)
-        one = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(
-            spacing, first, last, np.minimum.accumulate(deltas)
-        ).to_dense_pmf()
+        falling = np.maximum.accumulate(deltas[::-1])[::-1]
+        one = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
         many = one if count == 1 else one.self_compose(count, _LOST)
         total = many if total is None else total.compose(many, _LOST)
         points += len(total._probs)
     assert total is not None
-    noise = 1e-16 * points + 1e-15 * len(pairs)
-    return _roc_of_losses(total._lower_loss, total._probs, min(1.0, total._infinity_mass + noise), spacing)
+    noise = 1e-16 * points + 1e-15 * sum(count for _, count in pairs)
+    return roc_of_losses(total._lower_loss, total._probs, min(1.0, total._infinity_mass + noise), spacing)
 
 
 def _normal_pair(mu: float) -> Pair:
@@ -334,7 +343,7 @@ def _normal_pair(mu: float) -> Pair:
 def _worst_pair(part: DifferentialPrivacy, adjacency: str, mirrored: bool) -> Pair:
     """The divergence of the pair that no pair under this guarantee exceeds, and the range of its losses."""
     roc = part.replace_roc() if adjacency == "replace" else part.roc()
-    vertices = (roc.reversed() if mirrored else roc).vertices
+    vertices = (part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc).vertices
     if vertices is not None:
         return _pair_of_vertices(vertices)
     assert isinstance(part, DPSGD)
@@ -357,6 +366,6 @@ def _pair_of_vertices(vertices: Array) -> Pair:
         corner = np.searchsorted(-slopes, -gamma, side="left")
         return np.asarray(np.maximum(y[corner] - gamma * x[corner], np.maximum(0.0, 1.0 - gamma)))
 
-    if y[0] >= 1.0:
+    if y[0] >= 1.0 - _LOST:
         return divergence, 0.0, math.inf
-    return divergence, max(low, -_LARGEST_LOSS), min(high, _LARGEST_LOSS)
+    return divergence, min(max(low, -_LARGEST_LOSS), _LARGEST_LOSS), min(high, _LARGEST_LOSS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +16,17 @@ from whosin.guarantees import Guarantee
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict, promise_to_dict
 
-__all__ = ["ACTIONS", "Entry", "audit_summary", "body_of", "check_text", "fingerprint_of", "hash_of", "plain_json"]
+__all__ = [
+    "ACTIONS",
+    "Entry",
+    "audit_summary",
+    "body_of",
+    "check_dataset",
+    "check_text",
+    "fingerprint_of",
+    "hash_of",
+    "plain_json",
+]
 
 ACTIONS = ("release", "same people", "retraction")
 LONGEST = 2000
@@ -71,7 +82,7 @@ class Entry:
         what = {
             "release": f"{self.name} under {self.guarantee or 'no guarantee'}",
             "same people": f"{_short(self.fingerprint)} is of {self.dataset}",
-            "retraction": f"on {self.about}: {self.note}",
+            "retraction": f"on {self.about}: {self.note}{'; its guarantee is void' if self.voids_guarantee else ''}",
         }[self.action]
         return f"{self.number} {self.at:%Y-%m-%d %H:%M} UTC {self.action}: {what}"
 
@@ -140,7 +151,12 @@ def check_text(name: str, value: Any) -> str:
     return value
 
 
-def fingerprint_of(data: Any) -> str:
+def check_dataset(value: Any) -> str:
+    """Return the name of a data set in one spelling: the same signs in another encoding or spacing are one name."""
+    return check_text("dataset", " ".join(unicodedata.normalize("NFKC", check_text("dataset", value)).split()))
+
+
+def fingerprint_of(data: Any, *, name: str = "data") -> str:
     """Return the SHA-256 of the content of any table, or a fingerprint (64 hexadecimal digits) as it is.
 
     The fingerprint is that of :meth:`whosin.tables.Table.fingerprint`, which reports show too.
@@ -148,7 +164,8 @@ def fingerprint_of(data: Any) -> str:
     if isinstance(data, str):
         if len(data) == 64 and all(sign in "0123456789abcdef" for sign in data.lower()):
             return data.lower()
-        raise InputError("data takes a table or a fingerprint of 64 hexadecimal digits, got another text")
+        kinds = "a table or a fingerprint" if name == "data" else "a hash"
+        raise InputError(f"{name} takes {kinds} of 64 hexadecimal digits, got another text")
     from whosin.tables import as_table
 
     return as_table(data).fingerprint()
@@ -170,6 +187,9 @@ def audit_summary(audit: Any) -> dict[str, Any]:
     limits = ("estimate", "lower", "upper", "confidence_level")
     if not isinstance(advantage, Mapping) or not all(_rate(advantage.get(name)) for name in limits):
         raise InputError(f"audit takes an advantage with {', '.join(limits)} in [-1, 1], got {advantage!r}")
+    low, high = advantage.get("lower"), advantage.get("upper")
+    if low is not None and high is not None and low > high:
+        raise InputError(f"audit takes an advantage with a lower limit up to its upper one, got {advantage!r}")
     kept = {name: known[name] for name in _AUDIT if isinstance(known.get(name), str | int | float)}
     return {"advantage": {name: advantage.get(name) for name in limits}, **plain_json("audit", kept)}
 

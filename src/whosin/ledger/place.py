@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,10 @@ _DRIVERS = {
     "sqlite": "sqlite",
     "sqlite+pysqlite": "sqlite",
 }
+
+
+_ALMOST = re.compile(r"(postgres|postgresql|postgresql\+\w+|sqlite)[:;]|(postgres|postgresql)/+[^/]*@", re.IGNORECASE)
+"""What was meant as a URL: as a path, it would be shown."""
 
 
 def default_path() -> Path:
@@ -52,6 +57,8 @@ class Place:
         text = os.fspath(given)
         if not isinstance(text, str) or not text.strip() or "\0" in text or text == ":memory:":
             raise InputError("the ledger takes a path or a URL, got nothing that could keep a ledger")
+        if "://" not in text and _ALMOST.match(text):
+            raise InputError("the ledger takes a URL with :// after its kind, got one without (it may hold a password)")
         url = _parsed(text) if "://" in text else None
         self.path: Path | None = Path(text) if url is None else None
         if url is not None and url.drivername == "sqlite":

@@ -151,19 +151,25 @@ class Session:
         """Return the head, what is wrong, and every hash of the chain. O(entries) time."""
         known, written = self.meta(), self.head()
         problems: list[str] = []
-        seen: set[str] = set()
         number, previous = 0, _genesis(known.get("ledger", ""))
+        seen, counted = {previous}, 0
         statement = (
             f"SELECT {_COLUMNS}, action, fingerprint, dataset, about FROM {ENTRIES} WHERE number > :after "
             "ORDER BY number LIMIT :limit"
         )
         while rows := self.run(statement, after=number, limit=_PAGE):
+            if not all(isinstance(row[0], int) for row in rows):
+                break
+            counted += len(rows)
             for row in rows:
                 problems += _row_problems(row, number + 1, previous)
                 number, previous = int(row[0]), str(row[3])
                 seen.add(previous)
         if written != Head(number, previous):
             problems.append(f"the chain ends at entry {number}, but {written.entries} entries were written")
+        lines = int(self.run(f"SELECT COUNT(*) FROM {ENTRIES}")[0][0])
+        if lines != counted:
+            problems.append(f"{lines - counted} entries without a number of their own were put in")
         return written, problems, seen
 
 

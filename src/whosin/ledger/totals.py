@@ -17,6 +17,8 @@ from whosin.ledger.store import Session
 
 __all__ = ["Budget", "Total", "groups", "related", "total_of"]
 
+MOST_DELTA = 1e-3
+"""Of a total under a budget that names none."""
 NOT_SEEN = (
     "nobody is in another data set of the ledger as well: it knows data by fingerprint and by name, and does not see "
     "people; sets that are declared to be of the same people count together",
@@ -37,7 +39,8 @@ class Budget:
     epsilon : float, optional
         Largest ε of the total.
     delta : float, optional
-        The δ at which that ε counts; by default the sum of the δs (see :func:`whosin.ledger.compose`).
+        The δ at which that ε counts; by default the sum of the δs (see :func:`whosin.ledger.compose`), which may be
+        0.001 at most: any ε is small at a large enough δ.
     advantage : float, optional
         Largest TPR - FPR of the total.
     """
@@ -68,6 +71,10 @@ class Budget:
                 found.append(f"nothing limits the {name} of the total, and the budget is {limit:g}")
             elif value > limit:
                 found.append(f"the {name} of the total is {at_most(value, 6)}, and the budget is {limit:g}")
+        largest = MOST_DELTA if self.delta is None else self.delta
+        if self.epsilon is not None and total.delta is not None and total.delta > largest:
+            limit_is = "a budget without delta takes at most" if self.delta is None else "the budget is for"
+            found.append(f"the δ of the total is {at_most(total.delta, 6)}, and {limit_is} {largest:g}")
         return tuple(found)
 
     def check(self, total: Total) -> None:
@@ -131,7 +138,7 @@ class Total:
     def why(self) -> str:
         """Why nothing limits the total; empty where something does."""
         if not self.uncovered:
-            return "" if self.bounded else "The recorded guarantees are too weak to limit anything together."
+            return "" if self.bounded else "No limit below 1 follows from the recorded guarantees together."
         reasons: dict[str, list[int]] = {}
         for number, reason in self.uncovered:
             reasons.setdefault(reason, []).append(number)

@@ -201,6 +201,8 @@ def _check_path(path: Any, force: bool) -> Path:
 
 
 def _refuse_to_replace(target: Path, force: bool) -> None:
+    if target.exists() and not target.is_file():
+        raise InputError(f"path={str(target)!r} is no regular file; a report does not replace a device or a pipe")
     if os.path.lexists(target) and not force:
         raise InputError(f"path={str(target)!r} is there already; force=True replaces it")
 

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import unfold
 from torch.nn.grad import conv2d_weight
 
+from whosin.errors import InputTypeError
+
 __all__ = ["clipped_sum"]
 
 SLACK = 1e-5
@@ -43,6 +45,7 @@ def clipped_sum(
 
     Notes
     -----
+    A record whose gradient is not finite counts for nothing, so that it cannot show by making the sum NaN.
     O(records·weights) time, as an ordinary gradient. Memory O(records·(inputs + outputs)) for dense layers and
     O(records·weights of one layer) for convolutions.
     """
@@ -56,6 +59,8 @@ def clipped_sum(
             seen.append((layer, values.detach()))
             values = layer(values)
             outputs.append(values)
+        elif next(layer.parameters(), None) is not None:
+            raise InputTypeError(f"network takes dense layers and convolutions, got {type(layer).__name__}")
         else:
             values = layer(values)
     slopes = torch.autograd.grad(losses(values).sum(), outputs)
@@ -63,6 +68,10 @@ def clipped_sum(
         squares = torch.stack([_square_norm(*pair, slope) for pair, slope in zip(seen, slopes, strict=True)])
         norms = squares.sum(dim=0).sqrt()
         weights = (max_norm / (norms * (1.0 + SLACK)).clamp_min(1e-30)).clamp_max(1.0)
+        finite = norms.isfinite()
+        if not finite.all():
+            seen = [(layer, inputs[finite]) for layer, inputs in seen]
+            slopes, weights = tuple(slope[finite] for slope in slopes), weights[finite]
         sums: list[Tensor] = []
         for (layer, inputs), slope in zip(seen, slopes, strict=True):
             sums += _weighted(layer, inputs, slope * weights.view(-1, *(1 for _ in slope.shape[1:])))

@@ -30,7 +30,8 @@ class GaussianCopula:
     correlations of these scores are kept. Sampling draws normal vectors with these correlations and maps them back.
     Text is ranked in the order of the alphabet, so what it shares with other columns is kept in part. What is kept of
     the training rows: the values of text and of columns with few values, ``knots`` quantiles (smallest and largest
-    value among them) of the others, and the correlations. It gives no guarantee of privacy. Fitting costs
+    value among them) of the others, and the correlations; of a table with few rows whole rows may come back. It gives
+    no guarantee of privacy. Fitting costs
     O(n·d² + d³), sampling n rows O(n·d²).
 
     References
@@ -52,11 +53,13 @@ class GaussianCopula:
 
     def fit(self, table: Any) -> Self:
         """Learn a data frame (of any library that narwhals knows) or an array of numbers; return the model itself."""
-        names, columns, self._backend = _columns(table)
+        names, columns, frame = _columns(table)
         if len(names) == 0 or len(columns[0]) < 2:
             rows = 0 if not columns else len(columns[0])
             raise InputError(f"table takes at least 2 rows and 1 column, got {rows} and {len(names)}")
         self._names = names
+        self._backend = None if frame is None else frame.implementation
+        self._schema = None if frame is None else frame.schema
         self._margins = [_margin(column, self.knots) for column in columns]
         scores = np.column_stack([margin.scores(column) for margin, column in zip(self._margins, columns, strict=True)])
         self._root = _root(scores)
@@ -85,7 +88,10 @@ class GaussianCopula:
         import narwhals.stable.v2 as nw
 
         found = {name: column.tolist() for name, column in zip(self._names, columns, strict=True)}
-        return nw.from_dict(found, backend=self._backend).to_native()
+        frame = nw.from_dict(found, backend=self._backend)
+        assert self._schema is not None
+        kinds = {name: kind for name, kind in self._schema.items() if _can_become(frame[name], kind)}
+        return frame.with_columns(nw.col(name).cast(kind) for name, kind in kinds.items()).to_native()
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +122,8 @@ class _Quantiles:
 
     missing: float
     quantiles: Array
-    whole: bool
+    whole: tuple[int, int] | None
+    """Smallest and largest value of a column of whole numbers."""
 
     def scores(self, column: list[Any]) -> Array:
         from scipy.special import ndtri
@@ -134,7 +141,11 @@ class _Quantiles:
         grid = np.linspace(0.0, 1.0, len(self.quantiles))
         numbers = np.interp(inside, grid, self.quantiles)
         found = np.empty(len(levels), dtype=object)
-        found[:] = [int(value) for value in np.rint(numbers)] if self.whole else numbers.tolist()
+        if self.whole is None:
+            found[:] = numbers.tolist()
+        else:
+            low, high = self.whole
+            found[:] = [min(max(int(value), low), high) for value in np.rint(numbers)]
         found[inside < 0.0] = None
         return found
 
@@ -144,7 +155,7 @@ def _margin(column: list[Any], knots: int) -> _Values | _Quantiles:
     numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in present)
     different = set(present)
     if numbers and len(different) > knots:
-        whole = all(isinstance(value, int) for value in present)
+        whole = (min(present), max(present)) if all(isinstance(value, int) for value in present) else None
         quantiles = np.quantile(np.array(present, dtype=np.float64), np.linspace(0.0, 1.0, knots))
         return _Quantiles(1.0 - len(present) / len(column), quantiles, whole)
     values: list[Any] = sorted(different)
@@ -167,7 +178,7 @@ def _root(scores: Array) -> Array:
 
 
 def _columns(table: Any) -> tuple[list[str], list[list[Any]], Any]:
-    """Return names and cells of the columns, gaps as None, and the library of the frame (None for an array)."""
+    """Return names and cells of the columns, gaps as None, and the frame (None for an array)."""
     import narwhals.stable.v2 as nw
 
     if isinstance(table, np.ndarray):
@@ -179,14 +190,24 @@ def _columns(table: Any) -> tuple[list[str], list[list[Any]], Any]:
     frame = nw.from_native(table, pass_through=True, eager_only=True)
     if not isinstance(frame, nw.DataFrame):
         raise InputTypeError(f"table takes a data frame or a matrix of numbers, got {type(table).__name__}")
-    return list(frame.columns), [_cells(series) for series in frame.iter_columns()], frame.implementation
+    return list(frame.columns), [_cells(series) for series in frame.iter_columns()], frame
+
+
+def _can_become(series: Any, kind: Any) -> bool:
+    """Whether a generated column takes the kind of the fitted one; plain columns of pandas may not hold gaps."""
+    import narwhals.stable.v2 as nw
+
+    if series.dtype == kind or not (kind.is_numeric() or kind in (nw.String, nw.Categorical, nw.Enum, nw.Boolean)):
+        return False
+    plain = series.implementation.is_pandas_like() and (kind.is_integer() or kind == nw.Boolean)
+    return not (plain and series.null_count() > 0)
 
 
 def _cells(series: Any) -> list[Any]:
     cells: list[Any] = []
     for cell in series.to_list():
         value = cell.item() if isinstance(cell, np.generic) else cell
-        if value is None or value != value or type(value).__name__ == "NAType":
+        if value is None or type(value).__name__ == "NAType" or value != value:
             cells.append(None)
         elif isinstance(value, bool | int | float | str):
             cells.append(value)

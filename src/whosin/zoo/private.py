@@ -32,7 +32,7 @@ class DPCGAN(Gan):
     noise_multiplier : float
         Standard deviation of the noise over ``max_grad_norm``. At 0 there is no noise and no privacy.
     max_grad_norm : float
-        Norm to which the gradient of each real record is cut.
+        Norm to which the gradient of each real record is cut; at least 1e-6, far above where single precision ends.
     sample_rate : float
         Probability that a record takes part in a step, independently of all others and of other steps.
     classes : int
@@ -54,7 +54,9 @@ class DPCGAN(Gan):
     the expected number of records (the number of all records counts as public). The generated part of the loss and the
     generator see no record except through the discriminator, so they cost no privacy. Labels of generated records are
     drawn uniformly, never from the data. An epoch has round(1/sample_rate) steps. The noise comes from NumPy, not from
-    a source that is safe against an adversary: a model for study.
+    a source that is safe against an adversary, and whoever knows ``rng`` (or has the checkpoint, which holds its state)
+    can take it away again: a model for study. A promise for a released model needs a seed that is kept secret, and used
+    for one training only.
 
     References
     ----------
@@ -84,7 +86,7 @@ class DPCGAN(Gan):
             discriminator_steps=discriminator_steps,
         )
         self.noise_multiplier = check_number("noise_multiplier", noise_multiplier, low=0.0, high=1e6)
-        self.max_grad_norm = check_number("max_grad_norm", max_grad_norm, low=0.0, high=1e6, open_low=True)
+        self.max_grad_norm = check_number("max_grad_norm", max_grad_norm, low=1e-6, high=1e6)
         self.sample_rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0, open_low=True)
         self.classes = check_whole("classes", classes, low=1)
 

@@ -97,6 +97,7 @@ class Gan(ABC):
         checkpoint : path, optional
             A file that keeps the training every ``checkpoint_every`` epochs and at the end. A later call with the same
             data, settings and seed goes on from there, to the same weights as without a break; also to more epochs.
+            Keep it as secret as the records: it holds their SHA-256 and the state of the random numbers.
         checkpoint_every : int
             Epochs between two writings.
         progress : callable, optional
@@ -110,21 +111,24 @@ class Gan(ABC):
             raise InputError("rng is needed with checkpoint=: a number, so that another run finds the same training")
         seed = int(np.random.default_rng(rng).integers(2**63))
         chance = np.random.default_rng(seed)
+        path = None if checkpoint is None else Path(checkpoint)
+        key = "" if path is None else checkpoints.digest(self._settings(), seed, records, labels)
+        earlier = None if path is None else _earlier(path, key, total)
         self.steps = 0
         self._networks, self._optimizers = {}, {}
         self._build(chance)
-        path = None if checkpoint is None else Path(checkpoint)
-        key = "" if path is None else checkpoints.digest(self._settings(), seed, records, labels)
-        done = 0 if path is None else self._resume(path, key, chance, total)
+        done = 0 if earlier is None else self._resume(earlier, chance)
         data = torch.from_numpy(records), None if labels is None else torch.from_numpy(labels)
         self._prepare(data[0], data[1], seed)
-        for epoch in range(done, total):
-            self._epoch(chance)
-            if path is not None and ((epoch + 1) % every == 0 or epoch + 1 == total):
-                checkpoints.write(path, self._state(key, epoch + 1, chance))
-            if progress is not None:
-                progress((epoch + 1) / total)
-        self._forget()
+        try:
+            for epoch in range(done, total):
+                self._epoch(chance)
+                if path is not None and ((epoch + 1) % every == 0 or epoch + 1 == total):
+                    checkpoints.write(path, self._state(key, epoch + 1, chance))
+                if progress is not None:
+                    progress((epoch + 1) / total)
+        finally:
+            self._forget()
         return self
 
     def sample(self, n: int, rng: Any = None) -> Images:
@@ -198,13 +202,8 @@ class Gan(ABC):
             "optimizers": {name: optimizer.state_dict() for name, optimizer in self._optimizers.items()},
         }
 
-    def _resume(self, path: Path, key: str, rng: np.random.Generator, epochs: int) -> int:
+    def _resume(self, state: dict[str, Any], rng: np.random.Generator) -> int:
         """Take over the state of a checkpoint; return the number of epochs done."""
-        state = checkpoints.read(path, key)
-        if state is None:
-            return 0
-        if state["epoch"] > epochs:
-            raise InputError(f"epochs takes at least {state['epoch']}, which {str(path)!r} has done, got {epochs}")
         for name, network in self._networks.items():
             network.load_state_dict(state["networks"][name])
             self._optimizers[name].load_state_dict(state["optimizers"][name])
@@ -235,6 +234,14 @@ class Gan(ABC):
     def _check_fitted(self) -> None:
         if not self._networks:
             raise InputError(f"{type(self).__name__} is not trained yet: call fit first")
+
+
+def _earlier(path: Path, key: str, epochs: int) -> dict[str, Any] | None:
+    """Return the state of a checkpoint that has done at most so many epochs, or None."""
+    state = checkpoints.read(path, key)
+    if state is not None and state["epoch"] > epochs:
+        raise InputError(f"epochs takes at least {state['epoch']}, which {str(path)!r} has done, got {epochs}")
+    return state
 
 
 def as_records(X: Any, shape: tuple[int, ...], name: str = "X") -> NDArray[Any]:

@@ -9,11 +9,12 @@ from sklearn.datasets import load_digits
 
 import whosin as wi
 from whosin.auditing.models import DPSGDAdapter, ReferenceModels, audit_classifier, train_dpsgd
+from whosin.auditing.models.dpsgd_run import Run
 from whosin.auditing.models.watching import batch_guess
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import AssumptionWarning, InputError, InputTypeError
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("opacus")
+DPLSTM = pytest.importorskip("opacus.layers").DPLSTM
 nn = torch.nn
 
 X, Y = load_digits(return_X_y=True)
@@ -31,6 +32,54 @@ def adapter(**options):
     return DPSGDAdapter(**{"module": net(), **SETTINGS, **options})
 
 
+class Centred(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(64, 10))
+
+    def forward(self, x):
+        return super().forward(x - x.mean(dim=0))
+
+
+class Remembering(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(64, 10)
+        self.scale = nn.InstanceNorm1d(1, track_running_stats=True)
+
+    def forward(self, x):
+        return self.last(self.scale(x[:, None])[:, 0])
+
+
+class Sequence(nn.Module):
+    def __init__(self, kind, batch_first=True):
+        super().__init__()
+        self.cell, self.last = kind(8, 6, batch_first=batch_first), nn.Linear(6, 10)
+
+    def forward(self, x):
+        return self.last(self.cell(x.reshape(len(x), 8, 8))[0][:, -1])
+
+
+class Idle(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last, self.idle = nn.Linear(64, 10), nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.last(x)
+
+
+class Tied(nn.Module):
+    """A matrix that two layers share, one of which is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.last = nn.Linear(64, 64), nn.Linear(64, 64), nn.Linear(64, 10)
+        self.two.weight = self.one.weight
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.two(torch.tanh(self.one(torch.tanh(self.one(x)))))))
+
+
 def weights(module):
     return np.concatenate([part.detach().numpy().ravel() for part in module.parameters()]).astype(np.float64)
 
@@ -42,9 +91,9 @@ def moved(options, data=X, labels=Y, seed=0):
     return start - weights(plan.fit(data, labels, np.random.default_rng(seed)).module)
 
 
-def gradients_by_hand(data=X, labels=Y, seed=0):
+def gradients_by_hand(data=X, labels=Y, seed=0, **options):
     """Return the gradient of each record at the start, one backward pass each."""
-    module = adapter().build(int(np.random.default_rng(seed).integers(2**62, size=2)[0]))
+    module = adapter(**options).build(int(np.random.default_rng(seed).integers(2**62, size=2)[0]))
     rows = []
     for x, y in zip(data, labels, strict=True):
         module.zero_grad()
@@ -70,6 +119,57 @@ def test_each_gradient_is_clipped_on_its_own(norm):
     clipped = rows * np.minimum(1.0, norm / np.linalg.norm(rows, axis=1, keepdims=True))
     step = moved({"noise_multiplier": 0.0, "max_grad_norm": norm}, X[:40], Y[:40])
     assert step == pytest.approx(clipped.sum(axis=0), abs=1e-4 * norm + 1e-6)
+
+
+@pytest.mark.parametrize("module", [Tied, lambda: Sequence(DPLSTM)], ids=["tied", "recurrent"])
+def test_shared_and_repeated_weights_are_clipped_as_one(module):
+    rows = gradients_by_hand(X[:20], Y[:20], module=module)
+    clipped = rows * np.minimum(1.0, 0.1 / np.linalg.norm(rows, axis=1, keepdims=True))
+    step = moved({"noise_multiplier": 0.0, "max_grad_norm": 0.1, "module": module}, X[:20], Y[:20])
+    assert step == pytest.approx(clipped.sum(axis=0), abs=1e-5)
+
+
+def test_a_gradient_that_is_not_finite_counts_as_nothing():
+    """To stop would tell that the record is there; and the other records move the weights as without it."""
+
+    def loss(outputs, targets):
+        values = nn.functional.cross_entropy(outputs, targets, reduction="none")
+        return values * torch.where(targets == 9, np.nan, 1.0)
+
+    wild = np.vstack([X[:50], X[50:51]]), np.append(np.minimum(Y[:50], 8), 9)
+    options = {"noise_multiplier": 0.0, "loss": loss, "sample_rate": 1.0}
+    with pytest.warns(AssumptionWarning, match="no part of what may be published"):
+        found = moved(options, *wild)
+    assert np.array_equal(found, moved(options, X[:50], np.minimum(Y[:50], 8)))
+    assert found.any()
+
+
+def test_the_noise_cannot_be_found_by_trying_all_seeds_of_torch():
+    """Torch looks at 32 bits of a seed; here those above count, in every part of the secret."""
+    plan = adapter()
+
+    def noise(secret):
+        module = plan.build(0)
+        run = Run(plan, module, plan.task(module, X, Y), secret)
+        found = run._noisy_sum(np.zeros(0, dtype=np.intp), run._generator(0, 2))
+        run.close()
+        return np.concatenate([part.numpy().ravel() for part in found.values()])
+
+    base = [5, 6, 7, 8]
+    assert torch.equal(*(torch.randn(3, generator=torch.Generator().manual_seed(5 + high)) for high in (0, 2**32)))
+    for place in range(4):
+        other = [part + 2**40 * (i == place) for i, part in enumerate(base)]
+        assert not np.intersect1d(noise(base), noise(other)).size
+    assert np.array_equal(noise(base), noise(base))
+
+
+def test_no_step_repeats_the_noise_or_the_batch_of_another():
+    plan = adapter(steps=3, learning_rate=1.0, expected_batch=1.0, noise_multiplier=1e3, max_grad_norm=1e-3)
+    states = [
+        weights(adapter(**{**vars(plan), "steps": n}).fit(X, Y, np.random.default_rng(0)).module) for n in (1, 2, 3)
+    ]
+    assert abs(np.corrcoef(states[1] - states[0], states[2] - states[1])[0, 1]) < 0.2
+    assert len(set(plan.train(X, Y, np.random.default_rng(0)).batch_sizes)) > 1
 
 
 def test_one_record_moves_the_sum_by_at_most_the_norm():
@@ -146,6 +246,72 @@ def test_seeds_and_other_generators():
     assert len(unseeded.batch_sizes) == 1
 
 
+def test_classes_that_were_read_off_the_records_are_called_public():
+    names = np.array(list("abcdefghij"))
+    told, named = (adapter(classes=given).train(X, names[Y], np.random.default_rng(0)) for given in (None, names))
+    assert any("read off the records" in line for line in told.assumes)
+    assert not any("read off the records" in line for line in named.assumes)
+    assert not any("read off" in line for line in adapter().train(X, Y, np.random.default_rng(0)).assumes)
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.5])
+def test_watching_leaves_no_trace(drop):
+    plan = adapter(module=nn.Sequential(nn.Linear(64, 8), nn.Dropout(drop), nn.Linear(8, 10)), expected_batch=20.0)
+    everybody = np.ones(len(X), dtype=bool)
+    watched, scores = plan.train_watching(None, (X, Y), everybody, np.random.default_rng(0))
+    alone = plan.train(X, Y, np.random.default_rng(0))
+    assert np.array_equal(weights(watched.model.module), weights(alone.model.module))
+    assert scores.shape == (len(X),)
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(share):
+    def progress(done):
+        if done >= share:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize("steps", [1, 4, 5])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_an_interrupted_training_takes_every_step_once(tmp_path, steps, optimizer, monkeypatch):
+    module = nn.Sequential(nn.Linear(64, 8), nn.Dropout(0.5), nn.Linear(8, 10))
+    options = {"module": module, "steps": 6, "optimizer": optimizer, "learning_rate": 0.1}
+    whole = adapter(**options).train(X, Y, np.random.default_rng(3))
+    plan = adapter(checkpoint=tmp_path, **options)
+    with pytest.raises(Stop):
+        plan.train(X, Y, np.random.default_rng(3), progress=stop_after(steps / 6))
+    taken, step = [], Run.step
+    monkeypatch.setattr(Run, "step", lambda run, number: (taken.append(number), step(run, number)))
+    resumed = plan.train(X, Y, np.random.default_rng(3))
+    assert taken == list(range(steps, 6))
+    assert np.array_equal(weights(resumed.model.module), weights(whole.model.module))
+    assert resumed.batch_sizes == whole.batch_sizes
+    assert resumed.guarantee == whole.guarantee
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_the_same_training_is_resumed(tmp_path):
+    plan = adapter(checkpoint=tmp_path)
+    with pytest.raises(Stop):
+        plan.train(X, Y, np.random.default_rng(0), progress=stop_after(0.5))
+    (left,) = tmp_path.iterdir()
+    others = [({"noise_multiplier": 1.1}, 0), ({"steps": 6}, 0), ({"sample_rate": 0.2}, 0), ({}, 1)]
+    for options, seed in others:
+        fresh, kept = (
+            adapter(checkpoint=folder, **options).train(X, Y, np.random.default_rng(seed))
+            for folder in (None, tmp_path)
+        )
+        assert np.array_equal(weights(fresh.model.module), weights(kept.model.module))
+        assert left.exists()
+    with pytest.raises(InputError, match="rng is needed with checkpoint"):
+        train_dpsgd(net(), X, Y, checkpoint=tmp_path, **SETTINGS)
+
+
 def test_what_is_left_behind_is_a_plain_module():
     module = adapter().fit(X, Y, np.random.default_rng(0)).module
     assert type(module) is nn.Sequential
@@ -183,7 +349,13 @@ def test_reference_models_can_be_private():
         ({"steps": -1}, InputError, "steps"),
         ({"expected_batch": 0.0}, InputError, "expected_batch"),
         ({"physical_batch": 0}, InputError, "physical_batch"),
-        ({"loss": lambda outputs, targets: outputs[:, 0] * np.nan}, InputError, "keeps the training finite.*step"),
+        ({"learning_rate": 1e38, "noise_multiplier": 1e6}, InputError, "keeps the training finite.*step"),
+        ({"module": lambda: Centred()}, InputError, "depends on the others"),
+        ({"loss": lambda o, t: nn.functional.cross_entropy(o, t, reduction="none") / len(t)}, InputError, "others"),
+        ({"module": lambda: Remembering()}, InputTypeError, "running means"),
+        ({"module": lambda: Sequence(nn.LSTM)}, InputTypeError, "'cell' is LSTM: use its twin.*DPLSTM"),
+        ({"module": lambda: Sequence(DPLSTM, batch_first=False)}, InputError, "depends on the others"),
+        ({"module": lambda: Idle()}, InputTypeError, "'idle.weight' without a gradient"),
     ],
 )
 def test_bad_settings(options, error, words):

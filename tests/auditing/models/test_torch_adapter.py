@@ -4,6 +4,7 @@ import functools
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -163,8 +164,12 @@ def test_bad_records():
         quick().fit(X[:5], Y[:4], np.random.default_rng(0))
     hole = X[:5].copy()
     hole[3, 1] = np.nan
-    with pytest.raises(InputError, match="finite numbers, got another in row 3"):
+    with pytest.raises(InputError, match=r"finite numbers.*got another in row 3"):
         quick().fit(hole, Y[:5], np.random.default_rng(0))
+    for wild, options in ((1e39, {}), (np.nan, {"input_dtype": "int64"}), (np.inf, {"input_dtype": "int64"})):
+        hole[3, 1] = wild  # beyond the largest number of the weights' type; a whole number made of nothing
+        with pytest.raises(InputError, match=r"finite numbers, as torch.*got another in row 3"):
+            quick(**options).fit(hole, Y[:5], np.random.default_rng(0))
     with pytest.raises(InputError, match="at least one record"):
         quick().fit(X[:0], Y[:0], np.random.default_rng(0))
 
@@ -298,6 +303,58 @@ def test_only_the_same_training_is_resumed(tmp_path, monkeypatch):
     assert left.read_bytes() == content
     left.write_bytes(content[:-100])
     assert np.array_equal(weights(trained(adapter)), weights(trained(plain)))
+
+
+def interrupted(adapter, monkeypatch, call=8):
+    monkeypatch.setitem(STATE, "left", call)
+    with pytest.raises(Crash):
+        trained(adapter)
+    monkeypatch.setitem(STATE, "left", 10**9)
+    monkeypatch.setitem(STATE, "calls", 0)
+
+
+def test_a_single_wrong_byte_is_seen(tmp_path, monkeypatch):
+    """Torch itself reads a third of such files without complaint, with other weights."""
+    adapter = quick(checkpoint=tmp_path, epochs=4, loss=crashing_loss)
+    interrupted(adapter, monkeypatch)
+    (left,) = tmp_path.iterdir()
+    content = left.read_bytes()
+    saved = adapter.saved(X[:120], Y[:120], [int(np.random.default_rng(0).integers(2**62))])
+    assert saved.path == left
+    for place in np.linspace(0, len(content) - 1, 60).astype(int):
+        left.write_bytes(content[:place] + bytes([content[place] ^ 64]) + content[place + 1 :])
+        module = net(8, 0.2)
+        before = [part.clone() for part in module.parameters()]
+        assert saved.read(module, torch.optim.Adam(module.parameters())) == 0
+        assert all(torch.equal(*pair) for pair in zip(before, module.parameters(), strict=True))
+    left.write_bytes(content)
+    trained(adapter)
+    assert STATE["calls"] == 4 * 2 - 3 * 2
+
+
+def test_the_state_of_another_training_in_the_right_place_is_seen(tmp_path, monkeypatch):
+    """Its name has only a part of the key, and files can be copied."""
+    plain = quick(epochs=4, loss=crashing_loss)
+    one, two = (quick(checkpoint=tmp_path / name, epochs=4, loss=crashing_loss) for name in "ab")
+    interrupted(one, monkeypatch)
+    monkeypatch.setitem(STATE, "left", 8)
+    with pytest.raises(Crash):
+        trained(two, seed=1)
+    monkeypatch.setitem(STATE, "left", 10**9)
+    (mine,), (other,) = (list((tmp_path / name).iterdir()) for name in "ab")
+    mine.write_bytes(other.read_bytes())
+    assert np.array_equal(weights(trained(one)), weights(trained(plain)))
+
+
+def test_threads_of_one_process_do_not_disturb_each_other():
+    """Torch's generator and its number of threads belong to the process: one training at a time."""
+    adapter = quick(net(8, 0.5), epochs=6, batch_size=10)
+    threads = torch.get_num_threads()
+    alone = [weights(trained(adapter, seed)) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda seed: weights(trained(adapter, seed)), range(4)))
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+    assert torch.get_num_threads() == threads
 
 
 def test_a_folder_that_cannot_be_written(tmp_path):

@@ -49,6 +49,40 @@ def test_several_outputs_are_logits():
     assert (TorchModel(module, classes=["a", "b", "c"]).predict(X) == np.array(list("abc"))[z.argmax(axis=1)]).all()
 
 
+def test_probabilities_are_in_double_precision():
+    """e^-200 is nothing in single precision, and so is the rounding of what lies near 1/3."""
+    far = TorchModel(Given(lambda x: torch.stack([x[:, 0] * 0 + 200, x[:, 0] * 0], dim=1))).predict_proba(X)
+    assert far[:, 1] == pytest.approx(np.exp(-200.0), rel=1e-12, abs=0.0)
+    even = TorchModel(Given(lambda x: x[:, :3] * 0)).predict_proba(X)
+    assert even == pytest.approx(np.full((50, 3), 1 / 3), rel=1e-15)
+    single = TorchModel(Given(lambda x: x[:, 0] * 0 + 200)).predict_proba(X)
+    assert single[:, 0] == pytest.approx(np.exp(-200.0), rel=1e-12, abs=0.0)
+
+
+@pytest.mark.parametrize("rows", [129, 131, 257])
+def test_the_last_records_are_rounded_like_the_others(rows):
+    """Equal records get equal answers, however many there are: short batches take another way through the sums."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        module = nn.Sequential(nn.Linear(20, 64), nn.ReLU(), nn.Linear(64, 10))
+    same = np.repeat(np.random.default_rng(0).normal(size=(1, 20)), rows, axis=0)
+    assert len(np.unique(TorchModel(module, batch_size=128).predict_proba(same)[:, 0])) == 1
+
+
+def test_a_layer_that_is_called_by_keyword_is_refused():
+    class ByKeyword(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(4, 3)
+
+        def forward(self, x):
+            return self.last(input=x)
+
+    with pytest.raises(InputError, match="one row a record"):
+        TorchModel(ByKeyword()).layer_output(X)
+    assert TorchModel(ByKeyword()).layer_output(X, "last").shape == (50, 3)
+
+
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
 def test_a_single_output_is_about_the_second_class(shape):
     single = Given(lambda x: x[:, 0].reshape(shape))

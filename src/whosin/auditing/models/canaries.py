@@ -13,7 +13,7 @@ from whosin.auditing.models.adapters import as_adapter, row_count
 from whosin.auditing.models.dpsgd import DPSGDAdapter
 from whosin.auditing.models.predictions import loss, predict
 from whosin.auditing.one_run import Guesses, OneRunAudit, audit_one_run
-from whosin.errors import InputError, InputTypeError, check_probability
+from whosin.errors import InputError, InputTypeError, check_probability, check_whole
 
 __all__ = ["audit_training", "mislabelled"]
 
@@ -51,7 +51,8 @@ def audit_training(
     guesses, delta, confidence_level
         As in :func:`whosin.audit_one_run`; fix ``guesses`` before looking at any result.
     rng : optional
-        Anything that ``numpy.random.default_rng`` takes: coins, training, ties.
+        Anything that ``numpy.random.default_rng`` takes: coins, training, ties. The coins are those of a generator
+        spawned from it, which are independent of records that were drawn with the same seed.
 
     Returns
     -------
@@ -70,8 +71,8 @@ def audit_training(
     check_probability("delta", delta)
     Xc, yc = _side("canaries", canaries)
     base = None if data is None else _side("data", data)
-    generator = np.random.default_rng(rng)
-    included = generator.random(len(yc)) < 0.5
+    coins, generator = _generators(rng)
+    included = coins.random(len(yc)) < 0.5
     if base is not None and base[0].shape[1:] != Xc.shape[1:]:
         raise InputError(f"canaries takes records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
     if base is None and not included.any():
@@ -105,7 +106,7 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
     labels = np.unique(y) if classes is None else np.asarray(classes)
     if len(labels) < 2:
         raise InputError(f"classes takes at least two labels, got {labels.tolist()}")
-    if not 1 <= count <= len(y):
+    if not 1 <= check_whole("count", count) <= len(y):
         raise InputError(f"count takes 1 to {len(y)}, the number of records, got {count}")
     rows = generator.permutation(len(y))[:count]
     wrong = [generator.choice(labels[labels != label]) for label in y[rows]]
@@ -130,10 +131,18 @@ def _scores(
     return -loss(predict(model, *canaries, "canaries", missing=True))
 
 
+def _generators(rng: Any) -> list[np.random.Generator]:
+    """Generators for the coins and for the rest."""
+    try:
+        return np.random.default_rng(rng).spawn(2)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"rng takes a seed or a generator that can spawn others, got {rng!r} ({error})") from None
+
+
 def _side(name: str, given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
-    X, y = np.asarray(given[0]), np.asarray(given[1])
+    X, y = np.asarray(given[0].toarray() if hasattr(given[0], "toarray") else given[0]), np.asarray(given[1])
     if y.ndim != 1 or row_count(X) != len(y) or len(y) == 0:
         raise InputError(f"{name} takes records with one label each, got {row_count(X)} and shape {y.shape}")
     return X, y

@@ -2,30 +2,32 @@
 
 Each of T steps includes every record with probability q of its own (Poisson sampling), clips each record's gradient to
 norm C, adds normal noise of standard deviation σ·C to the sum, and divides by a fixed number (Abadi et al. 2016). The
-promise is :class:`whosin.DPSGD` with (σ, q, T). Opacus computes the gradients a record, clips, and adds the noise.
+promise is :class:`whosin.DPSGD` with (σ, q, T). The steps are in :mod:`whosin.auditing.models.dpsgd_run`.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.models.torch_model import TorchModel, need_torch
-from whosin.auditing.models.torch_network import Network, Task, one_thread, seeded
-from whosin.auditing.models.watching import batch_guess
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_number, check_whole
+from whosin.auditing.models.dpsgd_run import Run, need_opacus
+from whosin.auditing.models.one_by_one import check_layers, check_one_by_one
+from whosin.auditing.models.torch_model import TorchModel
+from whosin.auditing.models.torch_network import Network, one_thread, seeded
+from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees import DPSGD
 
 __all__ = ["DPSGDAdapter", "PrivateTraining", "train_dpsgd"]
 
 Array = NDArray[np.float64]
 Side = tuple[Any, Any]
+
+CHECKPOINTS = 100
+"""How often the state of a training is kept, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,8 @@ class PrivateTraining:
     expected_batch: float
     """What the noisy sum of gradients was divided by."""
     expected_batch_given: bool
+    classes_given: bool
+    """Whether the labels are 0, 1, … or were named, rather than read off the records."""
     batch_sizes: tuple[int, ...] = field(repr=False)
     """Size of every batch. It is not part of what may be published."""
 
@@ -46,15 +50,18 @@ class PrivateTraining:
         """What the promise rests on, in words."""
         return (
             *self.guarantee.assumes,
-            "batches and noise come from NumPy's and torch's pseudorandom generators, which are no secure source: who "
-            "knows or guesses the seed sees the model without noise",
+            "batches and noise come from NumPy's pseudorandom generator, and dropout from torch's, which are no secure "
+            "source: who knows or guesses the seed sees the model without noise",
             "noise is added in floating point, as the sum of four draws, which makes attacks on its last digits hard "
             "but is no proof against them",
-            "the module treats the records of a batch one by one",
+            "module and loss treat the records of a batch one by one (tried with one pair of records)",
             "the gradients were divided by a number that does not depend on the records"
             if self.expected_batch_given
             else "the number of records is public: the gradients were divided by it",
-            "architecture and settings were not chosen by looking at the records",
+            "the labels of the classes are public"
+            if self.classes_given
+            else "the labels that occur are public: the classes were read off the records",
+            "architecture, settings and the weights to start from were not chosen by looking at the records",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,6 +104,10 @@ class DPSGDAdapter(Network):
         Adding or removing one record must not change it, strictly speaking: give a number to be exact.
     physical_batch : int
         Most gradients that are held at once; it limits the memory and does not change the result.
+    checkpoint : path, optional
+        A folder where the state is kept about a hundred times, as in :class:`TorchAdapter`. The chance of a step
+        depends on ``rng`` and the number of the step, so a training that goes on takes the same steps with the same
+        noise, each once. The files are no part of what may be published.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         As in :class:`TorchAdapter`; the default optimiser is "sgd".
     """
@@ -162,25 +173,35 @@ class DPSGDAdapter(Network):
         watched: tuple[Side, Array] | None,
         progress: Callable[[float], object] | None,
     ) -> tuple[PrivateTraining, Array]:
-        seed, noise_seed = (int(seed) for seed in rng.integers(2**62, size=2))
-        with one_thread(), _quiet(), seeded(seed, self.device):
+        seed, *secret = (int(part) for part in rng.integers(2**62, size=5))
+        with one_thread():
             module = self.build(seed)
-            _check_module(module)
-            task = self.task(module, X, y)
-            run = _Run(self, module, task, noise_seed)
+            check_layers(module)
+            with seeded(seed, self.device):
+                task = self.task(module, X, y)
+            check_one_by_one(module, task, self.device)
+            run = Run(self, module, task, secret)
             if watched is not None:
                 run.watch(self.task(module, *watched[0]), watched[1])
-            for step in range(self.steps):
-                run.step(np.flatnonzero(rng.random(len(task.inputs)) < self.sample_rate))
+            saved = self.saved(X, y, [seed, *secret]) if watched is None else None
+            done = saved.read(module, run.optimizer) if saved is not None else 0
+            run.resume(done)
+            for step in range(done, self.steps):
+                run.step(step)
+                if saved is not None and (step + 1) % max(1, self.steps // CHECKPOINTS) == 0:
+                    saved.write(module, run.optimizer, step + 1)
                 if progress is not None:
                     progress((step + 1) / self.steps)
             run.close()
+        if saved is not None:
+            saved.remove()
         training = PrivateTraining(
             self.as_model(module, task.classes),
             self.guarantee,
             self.max_grad_norm,
             run.expected,
             self.expected_batch is not None,
+            self.classes is not None or np.array_equal(task.classes, np.arange(len(task.classes))),
             tuple(run.sizes),
         )
         return training, run.scores
@@ -207,8 +228,9 @@ def train_dpsgd(
         As in :class:`DPSGDAdapter`.
     X, y : records and labels
     rng : optional
-        Anything that ``numpy.random.default_rng`` takes; None draws a seed from the operating system, and anything
-        else is for tests: who knows the seed knows the noise.
+        Anything that ``numpy.random.default_rng`` takes; None draws a seed from the operating system. Who knows the
+        seed knows the noise: a number is for tests, or a secret of 128 bits (``secrets.randbits(128)``), which a
+        training with ``checkpoint`` needs to go on.
     progress : callable, optional
         Called with the share of the steps that are done.
 
@@ -233,130 +255,6 @@ def train_dpsgd(
         steps=steps,
         **settings,
     )
+    if adapter.checkpoint is not None and rng is None:
+        raise InputError("rng is needed with checkpoint=: a secret number, so that another run takes the same steps")
     return adapter.train(X, y, np.random.default_rng(rng), progress=progress)
-
-
-class _Run:
-    """The state of one training."""
-
-    def __init__(self, plan: DPSGDAdapter, module: Any, task: Task, noise_seed: int) -> None:
-        torch = need_torch()
-        opacus = need_opacus()
-        self.plan, self.task = plan, task
-        self.expected = float(plan.expected_batch or plan.sample_rate * len(task.inputs))
-        self.net = opacus.grad_sample.GradSampleModule(module.train(), loss_reduction="sum")
-        self.weights = [weight for weight in module.parameters() if weight.requires_grad]
-        self.optimizer = opacus.optimizers.DPOptimizer(
-            plan.make_optimizer(self.weights),
-            noise_multiplier=plan.noise_multiplier,
-            max_grad_norm=plan.max_grad_norm,
-            expected_batch_size=self.expected,
-            loss_reduction="mean",
-            generator=torch.Generator(task.inputs.device).manual_seed(noise_seed),
-            secure_mode=True,
-        )
-        self.sizes: list[int] = []
-        self.watched: Task | None = None
-        self.scores = self.chance = np.zeros(0)
-
-    def watch(self, task: Task, chance: Array) -> None:
-        """Guess at every step which of these records, who are in it with these chances, are in the batch."""
-        self.watched, self.chance, self.scores = task, chance, np.zeros(len(chance))
-
-    def step(self, rows: NDArray[np.intp]) -> None:
-        """Take one step with these records, which may be none."""
-        self.sizes.append(len(rows))
-        gradients = None if self.watched is None else self._gradients(self.watched)
-        chunks = [
-            rows[start : start + self.plan.physical_batch] for start in range(0, len(rows), self.plan.physical_batch)
-        ]
-        for chunk in chunks[:-1]:
-            self.optimizer.signal_skip_step(True)
-            self._backward(self.task, chunk)
-            self.optimizer.step()
-            self.optimizer.zero_grad(set_to_none=True)
-        if chunks:
-            self.optimizer.signal_skip_step(False)
-            self._backward(self.task, chunks[-1])
-        else:
-            for weight in self.weights:
-                weight.grad_sample = weight.new_zeros((0, *weight.shape))
-        self.optimizer.step()
-        if gradients is not None:
-            published = np.concatenate([weight.grad.double().cpu().numpy().ravel() for weight in self.weights])
-            self.scores += batch_guess(
-                gradients,
-                self.expected * published,
-                self.chance,
-                self.chance * (1.0 - self.chance),
-                self.plan.noise_multiplier * self.plan.max_grad_norm,
-            )
-        self.optimizer.zero_grad(set_to_none=True)
-
-    def _backward(self, task: Task, rows: NDArray[np.intp]) -> None:
-        torch = need_torch()
-        places = torch.as_tensor(rows, device=task.inputs.device)
-        total = task.losses(self.net(task.inputs[places]), places).sum()
-        if not torch.isfinite(total):
-            raise InputError(
-                f"learning_rate takes one that keeps the training finite: with {self.plan.learning_rate:g} the loss is "
-                f"{float(total.detach())} in step {len(self.sizes)}"
-            )
-        total.backward()
-
-    def _gradients(self, task: Task) -> Array:
-        """Return the clipped gradient of each watched record, without leaving a trace in the training."""
-        parts = []
-        for start in range(0, len(task.inputs), self.plan.physical_batch):
-            rows = np.arange(start, min(start + self.plan.physical_batch, len(task.inputs)))
-            self._backward(task, rows)
-            flat = np.concatenate(
-                [weight.grad_sample.double().reshape(len(rows), -1).cpu().numpy() for weight in self.weights], axis=1
-            )
-            norms = np.linalg.norm(flat, axis=1, keepdims=True)
-            parts.append(flat * np.minimum(1.0, self.plan.max_grad_norm / np.maximum(norms, 1e-12)))
-            self.optimizer.zero_grad(set_to_none=True)
-        return np.concatenate(parts)
-
-    def close(self) -> None:
-        """Leave a plain module behind."""
-        self.net.remove_hooks()
-        for weight in self.net._module.parameters():
-            for name in ("grad_sample", "summed_grad", "_forward_counter"):
-                weight.__dict__.pop(name, None)
-
-
-def need_opacus() -> Any:
-    """Return Opacus, or say which extra is missing."""
-    need_torch()
-    try:
-        import opacus
-        import opacus.grad_sample
-        import opacus.optimizers
-    except ImportError:
-        raise MissingExtraError("DP-SGD takes Opacus: pip install 'whosin[dpsgd]'") from None
-    return opacus
-
-
-def _check_module(module: Any) -> None:
-    torch = need_torch()
-    opacus = need_opacus()
-    for name, part in module.named_modules():
-        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
-            raise InputTypeError(
-                f"module takes layers that treat records one by one; {name!r} is {type(part).__name__}, which mixes "
-                "the records of a batch: use GroupNorm or LayerNorm"
-            )
-    errors = opacus.grad_sample.GradSampleModule.validate(module, strict=False)
-    if errors:
-        raise InputTypeError(f"module takes layers without buffers for DP-SGD: {errors[0]}")
-    if not any(weight.requires_grad for weight in module.parameters()):
-        raise InputError("module takes at least one weight that is trained, got none")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep back what torch says about hooks of a network whose inputs need no gradient: Opacus means it so."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Full backward hook is firing", category=UserWarning)
-        yield

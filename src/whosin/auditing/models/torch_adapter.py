@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pickle
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from whosin.auditing.models.torch_model import TorchModel, need_torch
 from whosin.auditing.models.torch_network import Network, Task, one_thread, seeded
-from whosin.compute.fingerprint import fingerprint
 from whosin.errors import InputError, check_whole
 
 __all__ = ["TorchAdapter"]
@@ -49,7 +45,6 @@ class TorchAdapter(Network):
 
     epochs: int = 20
     batch_size: int = 64
-    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,7 +59,7 @@ class TorchAdapter(Network):
             with seeded(seed, self.device):
                 task = self.task(module, X, y)
             optimizer = self.make_optimizer(module.parameters())
-            saved = self._saved(X, y, seed)
+            saved = self.saved(X, y, [seed])
             done = saved.read(module, optimizer) if saved is not None else 0
             for epoch in range(done, self.epochs):
                 self._epoch(module, optimizer, task, seed, epoch)
@@ -92,61 +87,3 @@ class TorchAdapter(Network):
                     )
                 value.backward()
                 optimizer.step()
-
-    def _saved(self, X: Any, y: Any, seed: int) -> _Saved | None:
-        if self.checkpoint is None:
-            return None
-        key = fingerprint(self.cache_key(), np.asarray(X), np.asarray(y), seed)
-        return _Saved(Path(self.checkpoint), key)
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """The state of one training in a file of its own."""
-
-    folder: Path
-    key: str
-
-    @property
-    def path(self) -> Path:
-        return self.folder / f"training-{self.key[:24]}.pt"
-
-    def read(self, module: Any, optimizer: Any) -> int:
-        """Take up the state that an earlier run left; return its number of epochs, 0 if nothing whole is left."""
-        torch = need_torch()
-        try:
-            state = torch.load(self.path, weights_only=True, map_location="cpu")
-            key, epochs, weights, steps = (state[name] for name in ("key", "epochs", "module", "optimizer"))
-        except (OSError, RuntimeError, ValueError, LookupError, TypeError, EOFError, pickle.UnpicklingError):
-            return 0
-        if key != self.key:
-            return 0
-        module.load_state_dict(weights)
-        optimizer.load_state_dict(steps)
-        return int(epochs)
-
-    def write(self, module: Any, optimizer: Any, epochs: int) -> None:
-        """Keep the state; a crash at any moment leaves the old file or the new one."""
-        torch = need_torch()
-        state = {
-            "key": self.key,
-            "epochs": epochs,
-            "module": module.state_dict(),
-            "optimizer": optimizer.state_dict(),
-        }
-        draft = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with open(draft, "wb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path)
-        except OSError as error:
-            raise InputError(
-                f"checkpoint takes a folder that can be written, got {str(self.folder)!r}: {error}"
-            ) from error
-
-    def remove(self) -> None:
-        """Remove the file of a finished training."""
-        self.path.unlink(missing_ok=True)

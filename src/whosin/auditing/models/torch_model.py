@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -118,7 +119,7 @@ class TorchModel:
             seen.append(outputs)
 
         def keep_input(_: Any, inputs: Any) -> None:
-            seen.append(inputs[0])
+            seen.append(inputs[0] if inputs else None)
 
         if layer is None:
             handles = [leaf.register_forward_pre_hook(keep_input) for leaf in leaves]
@@ -135,13 +136,19 @@ class TorchModel:
         return np.concatenate(parts)
 
     def _outputs(self, X: Any) -> Iterator[tuple[int, Any]]:
-        """Yield the outputs batch by batch, each with the number of its first record."""
+        """Yield the outputs batch by batch, each with the number of its first record.
+
+        Batches are of nearly equal size: a short one at the end is rounded in another way, which would tell its records
+        from equal ones.
+        """
         torch = need_torch()
         values = as_inputs(X)
         device, dtype = place_of(self.module, self.input_dtype)
         with evaluating(self.module), torch.no_grad():
-            for start in range(0, len(values), self.batch_size):
-                batch = torch.as_tensor(values[start : start + self.batch_size]).to(device=device, dtype=dtype)
+            batches = -(-len(values) // self.batch_size)
+            edges = [len(values) * place // batches for place in range(batches + 1)]
+            for start, end in itertools.pairwise(edges):
+                batch = torch.as_tensor(values[start:end]).to(device=device, dtype=dtype)
                 outputs = self.module(batch)
                 check_outputs(outputs, len(batch))
                 yield start, outputs

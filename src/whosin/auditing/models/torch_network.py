@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.models.checkpoint import Checkpoint
 from whosin.auditing.models.identity import plain_parts
 from whosin.auditing.models.torch_model import (
     OUTPUTS,
@@ -29,6 +32,9 @@ from whosin.compute.fingerprint import fingerprint
 from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number
 
 __all__ = ["Network", "Task", "one_thread", "seeded"]
+
+_ALONE = threading.RLock()
+"""Torch's generators and its number of threads belong to the whole process, so one training at a time uses them."""
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
 
@@ -57,6 +63,8 @@ class Network:
         Where to train, as torch names it.
     input_dtype : str, optional
         As in :class:`TorchModel`.
+    checkpoint : path, optional
+        A folder for the state of trainings that are not finished.
     """
 
     module: Any = field(kw_only=False)
@@ -68,6 +76,7 @@ class Network:
     reset: bool = True
     device: str = "cpu"
     input_dtype: str | None = None
+    checkpoint: str | Path | None = None
 
     def __post_init__(self) -> None:
         torch = need_torch()
@@ -117,17 +126,24 @@ class Network:
         made_by = self.module if _is_factory(self.module) else None
         return fingerprint(type(self).__qualname__, torch.__version__, plain_parts([self.build(0), made_by, settings]))
 
+    def saved(self, X: Any, y: Any, seeds: list[int]) -> Checkpoint | None:
+        """Return where the state of the training on these records with these seeds is kept, None if it is not."""
+        if self.checkpoint is None:
+            return None
+        return Checkpoint(Path(self.checkpoint), fingerprint(self.cache_key(), np.asarray(X), np.asarray(y), seeds))
+
     def task(self, module: Any, X: Any, y: Any) -> Task:
         """Return checked tensors of records and targets, and how to judge outputs about them."""
         torch = need_torch()
         values, labels = as_inputs(X), np.asarray(y)
         if labels.shape != (len(values),):
             raise InputError(f"X and y take one label a record, got {len(values)} and shape {labels.shape}")
-        bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
-        if bad.any():
-            raise InputError(f"X takes finite numbers, got another in row {int(bad.argmax())}")
         device, dtype = place_of(module, self.input_dtype)
         inputs = torch.as_tensor(values).to(device=device, dtype=dtype)
+        finite = np.isfinite(values) & torch.isfinite(inputs).cpu().numpy()
+        bad = ~finite.reshape(len(values), -1).all(axis=1)
+        if bad.any():
+            raise InputError(f"X takes finite numbers, as {dtype} too, got another in row {int(bad.argmax())}")
         with evaluating(module), torch.no_grad():
             outputs = module(inputs[:1])
         check_outputs(outputs, 1)
@@ -217,7 +233,7 @@ def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
     torch = need_torch()
     place = torch.device(device)
     devices = [place.index or 0] if place.type == "cuda" and torch.cuda.is_available() else []
-    with torch.random.fork_rng(devices=devices):
+    with _ALONE, torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
 
@@ -226,9 +242,10 @@ def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
 def one_thread() -> Iterator[None]:
     """Let torch work with one thread, so that sums do not depend on how many there are."""
     torch = need_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    with _ALONE:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)

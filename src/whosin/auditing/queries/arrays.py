@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from whosin.auditing.queries.asking import Query
 from whosin.compute.neighbours import ball_log_sums, counts_within, nearest
+from whosin.compute.parallel import by_rows
 from whosin.errors import InputError
 
 __all__ = ["DEFAULT", "QUERIES", "ArrayRelease"]
@@ -49,8 +50,8 @@ class ArrayRelease:
         """The two smallest distances, the nearest row, and the nearest distance by size. O(targets·rows·columns)."""
         k = min(2, len(self.synthetic))
         sizes = sorted({*(self.prefixes or ()), len(self.synthetic)})
-        distances, rows = nearest(
-            self.target_rows, self.synthetic, k=k, prefixes=sizes, n_jobs=self.n_jobs, progress=self.progress
+        distances, rows = by_rows(
+            nearest, self.target_rows, self.synthetic, k=k, prefixes=sizes, n_jobs=self.n_jobs, progress=self.progress
         )
         by_size = None if self.prefixes is None else distances[:, : len(self.prefixes), 0]
         return distances[:, -1], rows[:, -1, 0], by_size
@@ -89,7 +90,7 @@ class ArrayRelease:
         """Distance to the nearest row that was never trained on."""
         if self.reference is None:
             raise InputError("reference is needed: rows of the same population that were not trained on")
-        return nearest(self.target_rows, self.reference, n_jobs=self.n_jobs)[0][:, 0]
+        return np.asarray(by_rows(nearest, self.target_rows, self.reference, n_jobs=self.n_jobs)[0][:, 0])
 
 
 def _nearest_ratio(release: ArrayRelease) -> Array:
@@ -99,14 +100,16 @@ def _nearest_ratio(release: ArrayRelease) -> Array:
 
 
 def _ball(release: ArrayRelease) -> Array:
-    found = counts_within(release.target_rows, release.synthetic, release.radius, n_jobs=release.n_jobs)
-    return found[:, 0] / len(release.synthetic)
+    found = by_rows(counts_within, release.target_rows, release.synthetic, release.radius, n_jobs=release.n_jobs)
+    return np.asarray(found[:, 0] / len(release.synthetic))
 
 
 def _ball_by_distance(release: ArrayRelease) -> Array:
     """Equation 1 with ln(radius/distance) for -ln distance, whose sign would depend on the unit."""
     radius = max(release.radius, 1e-300)
-    sums = ball_log_sums(release.target_rows, release.synthetic, radius, floor=1e-9 * radius, n_jobs=release.n_jobs)
+    sums = by_rows(
+        ball_log_sums, release.target_rows, release.synthetic, radius, floor=1e-9 * radius, n_jobs=release.n_jobs
+    )
     inside = _ball(release) * len(release.synthetic)
     return np.asarray((sums[:, 0] + inside * np.log(radius)) / len(release.synthetic))
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from whosin.auditing.queries import arrays
 from whosin.auditing.queries.arrays import ArrayRelease
 from whosin.auditing.queries.asking import Query
-from whosin.auditing.queries.latents import latent_distances
+from whosin.auditing.queries.latents import latent_distances, torch_modules
 from whosin.errors import InputError, InputTypeError
 
 __all__ = ["NAMES", "ModelRelease", "discriminator_scores", "generate", "known_queries", "wanted_queries"]
@@ -48,13 +48,15 @@ def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
     rest = () if labels is None else (labels,)
     columns = []
     for number, function in enumerate(functions):
-        column = np.asarray(function(records, *rest), dtype=np.float64)
-        if column.size != len(records):
+        if rest and not _takes(function, records, *rest):
+            raise InputError("labels takes labels only for discriminators with a second argument")
+        column = np.asarray(function(records, *rest))
+        if column.size != len(records) or column.dtype.kind not in "biuf":
             raise InputError(
-                f"model takes discriminators that score each of {len(records)} records, got shape {column.shape} "
-                f"from discriminator {number}"
+                f"model takes discriminators that score each of {len(records)} records by a number, got {column.dtype} "
+                f"of shape {column.shape} from discriminator {number}"
             )
-        columns.append(column.reshape(-1))
+        columns.append(column.reshape(-1).astype(np.float64))
     return np.column_stack(columns)
 
 
@@ -78,6 +80,16 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
         (only,) = made.values()
         made = only if hasattr(only, "columns") else made
     return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def _takes(function: Callable[..., Any], *arguments: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
 
 
 def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
@@ -135,7 +147,7 @@ class ModelRelease:
     @property
     def can_search(self) -> bool:
         """Whether there are torch modules to search for the nearest latent."""
-        return bool(getattr(self.model, "generators", ())) and hasattr(self.model, "latent_size")
+        return bool(torch_modules(getattr(self.model, "generators", ()))) and hasattr(self.model, "latent_size")
 
     @property
     def discriminator_count(self) -> int:
@@ -206,7 +218,8 @@ def wanted_queries(release: ModelRelease, query: Any) -> list[str]:
     """Return the names of queries of one number each that make up ``query``."""
     if query == "auto":
         names = ["discriminators"] * (release.discriminator_count > 0)
-        return _expanded(release, [*names, *(["nearest", "monte_carlo"] if release.can_generate else [])])
+        names += ["nearest", "monte_carlo"] if release.can_generate else []
+        return _expanded(release, names or ["latent"] * release.can_search)
     names = [query] if isinstance(query, str) else list(query) if isinstance(query, Sequence) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise InputTypeError(f"query takes a name, or a list of names, got {query!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from whosin.errors import InputError, InputTypeError, MissingExtraError, check_w
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["latent_distances"]
+__all__ = ["latent_distances", "torch_modules"]
 
 Array = NDArray[np.float64]
 
@@ -28,7 +29,7 @@ DESCENT = 1e-4
 
 
 def latent_distances(
-    generators: Sequence[Any],
+    generators: Any,
     records: Any,
     *,
     latent_size: int,
@@ -41,7 +42,7 @@ def latent_distances(
 
     Parameters
     ----------
-    generators : sequence of torch modules
+    generators : sequence of torch modules, or a single one
         Each maps (n, latent_size) to records.
     records : array of shape (n, ...)
         Records as the generators make them.
@@ -67,8 +68,8 @@ def latent_distances(
     Chen, Yu, Zhang, Fritz (2020), GAN-Leaks: a taxonomy of membership inference attacks against generative models.
     """
     torch = _torch()
-    modules = tuple(generators)
-    if not modules or not all(isinstance(module, torch.nn.Module) for module in modules):
+    modules = torch_modules(generators)
+    if not modules:
         raise InputTypeError("generators takes torch modules: others cannot be searched")
     size = check_whole("latent_size", latent_size, low=1)
     tries, steps = check_whole("restarts", restarts, low=1), check_whole("iterations", iterations, low=1)
@@ -90,6 +91,16 @@ def latent_distances(
     return best
 
 
+def torch_modules(generators: Any) -> tuple[Any, ...]:
+    """Return the generators that a search takes; none if one of them is no torch module."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return ()
+    several = isinstance(generators, Sequence | torch.nn.ModuleList)
+    modules = tuple(generators) if several else (generators,)
+    return modules if all(isinstance(module, torch.nn.Module) for module in modules) else ()
+
+
 class _Generator:
     """A generator that is searched, with the pool of latents from which the searches start."""
 
@@ -98,8 +109,13 @@ class _Generator:
         self.module, self.torch = module, torch
         self.dtype = torch.float32 if first is None else first.dtype
         self.latents = torch.from_numpy(rng.standard_normal((POOL, size))).to(self.dtype)
-        with _evaluating(module), torch.no_grad():
-            self.outputs = module(self.latents).flatten(1)
+        try:
+            with _evaluating(module), torch.no_grad():
+                self.outputs = module(self.latents).flatten(1)
+        except RuntimeError as error:
+            raise InputError(
+                f"generators takes modules of {size} numbers, latent_size, got an error: {error}"
+            ) from error
 
     def nearest(self, targets: Tensor, restarts: int, iterations: int) -> Array:
         """Return the smallest distance that the searches find."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.queries.asking import Query
+from whosin.compute.parallel import by_rows
 from whosin.compute.table_match import RowMatches, match_rows
 from whosin.errors import InputError
 
@@ -108,7 +109,8 @@ class TableRelease:
         return {"rarity_share": found.weight / self.rarity[:, None], "nearest": -found.distance}
 
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
-        return match_rows(
+        found: RowMatches = by_rows(
+            match_rows,
             self.target_cells,
             cells,
             self.weights,
@@ -117,6 +119,7 @@ class TableRelease:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+        return found
 
 
 def _nearest_ratio(release: TableRelease) -> Array:
