@@ -71,7 +71,7 @@ experiments: $(STAMP) ## make the figures of the papers again
 	$(BIN)/python -m experiments.thudi
 	$(BIN)/python -m experiments.lowy
 	$(BIN)/python -m experiments.izzo
-	$(BIN)/python -m experiments.mace
+	$(BIN)/python -m experiments.mace --dataset digits --quick --out experiments/mace/digits
 
 lock: $(STAMP) ## write requirements/*.txt again: the pins of constraints.txt with the hashes of their files
 	$(BIN)/python tools/lock.py

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.mace._data import Images
+from experiments.mace._run import keep
 
 __all__ = ["Classifier", "train"]
 
@@ -71,5 +72,5 @@ def train(images: Images, epochs: int, seed: int, checkpoint: Path) -> Classifie
             nn.functional.binary_cross_entropy_with_logits(both(x[rows]), y[rows]).backward()
             optimiser.step()
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(both.state_dict(), checkpoint)
+    keep(checkpoint, lambda file: torch.save(both.state_dict(), file))
     return model

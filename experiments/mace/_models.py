@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.mace._data import Images, Split, random_split, with_white_box
-from experiments.mace._run import Run
+from experiments.mace._run import Run, keep
 from whosin.compute.neighbours import nearest
 
 __all__ = ["CIFAR10_CUTS", "MNIST_CUTS", "RECIPES", "SKIN_CUTS", "Answers", "Recipe", "answers_of"]
@@ -98,7 +98,7 @@ def answers_of(run: Run, name: str) -> Answers:
         rng.permutation(len(side)) < round(recipe.corrupted * len(side)) for side in (split.train, split.holdout)
     )
     split = Split(_marked(split.train, marks[0]), split.holdout)
-    path = run.cache / f"{name}-{run.dataset}-{recipe.members}-{recipe.epochs}-{run.seed}.npz"
+    path = run.place(name, ".npz", recipe)
     settings = {
         "model": recipe.model,
         "layers": recipe.layers,
@@ -128,8 +128,7 @@ def _marked(images: Images, marks: NDArray[np.bool_]) -> Images:
 def _kept(path: Path, recipe: Recipe, split: Split, marks: NDArray[np.bool_]) -> dict[str, Any]:
     if not path.is_file():
         found = _ask(path.with_suffix(".pt"), recipe, split, marks)
-        with open(path, "wb") as file:
-            np.savez(file, **found)
+        keep(path, lambda file: np.savez(file, **found))
     with np.load(path) as file:
         return dict(file)
 

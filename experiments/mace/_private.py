@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 import whosin as wi
 from experiments.mace._data import Images, Split, random_split, zeros_and_sixes
-from experiments.mace._run import Run
+from experiments.mace._run import Run, keep
 from whosin.compute.roots import smallest_holding
 
 __all__ = ["DP_CUTS", "PRIVATE_DELTA", "Setting", "noise_for", "private_scores", "setting_of"]
@@ -55,15 +54,11 @@ def setting_of(run: Run) -> Setting:
 
 @cache
 def noise_for(epsilon: float, rate: float, steps: int) -> float:
-    """Return the smallest noise multiplier, to a thousandth, that is (ε, 1e-5)-DP; 0 for an infinite ε.
-
-    ε is that of the member curve, "in" against "out", which is the larger one for these runs. The other direction is
-    left out because its tail is cut at losses that 2,000 steps at this rate reach, and counts as an infinite ε there.
-    """
+    """Return the smallest noise multiplier, to a thousandth, that is (ε, 1e-5)-DP; 0 for an infinite ε."""
     if np.isinf(epsilon):
         return 0.0
     return smallest_holding(
-        lambda noise: wi.DPSGD(noise, rate, steps).roc().slope_for(PRIVATE_DELTA) <= math.exp(epsilon),
+        lambda noise: wi.DPSGD(noise, rate, steps).implies(wi.ApproxDP, delta=PRIVATE_DELTA).epsilon <= epsilon,
         0.2,
         200.0,
         tolerance=1e-3,
@@ -78,7 +73,7 @@ def private_scores(run: Run, epsilon: float) -> tuple[NDArray[np.float64], NDArr
     split = random_split(images, len(images) // (2 if run.digits else 10), len(images), rng)
     noise = noise_for(epsilon, setting.rate, setting.steps)
     name = f"dpcgan_{epsilon:g}"
-    path = run.cache / f"{name}-{run.dataset}-{setting.epochs}-{run.seed}.npz"
+    path = run.place(name, ".npz", setting, noise, CUT, LEARNING_RATE, len(split.train), len(split.holdout))
     settings = {
         "model": "DPCGAN",
         "layers": setting.layers,
@@ -96,8 +91,7 @@ def private_scores(run: Run, epsilon: float) -> tuple[NDArray[np.float64], NDArr
 def _kept(path: Path, setting: Setting, noise: float, split: Split) -> dict[str, Any]:
     if not path.is_file():
         found = _ask(setting, noise, split)
-        with open(path, "wb") as file:
-            np.savez(file, **found)
+        keep(path, lambda file: np.savez(file, **found))
     with np.load(path) as file:
         return dict(file)
 

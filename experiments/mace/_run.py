@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,6 +66,11 @@ class Run:
         """Return the images of a set, or digits in its place."""
         return _loaded("digits" if self.digits else name, self.data)
 
+    def place(self, name: str, ending: str, *settings: Any) -> Path:
+        """Return the file of a training in the cache: another one for any other setting."""
+        digest = hashlib.sha256(repr((self.dataset, self.seed, self.quick, settings)).encode()).hexdigest()
+        return self.cache / f"{name}-{self.dataset}-{digest[:12]}{ending}"
+
     def trained(self, name: str, checkpoint: Path, settings: dict[str, Any], action: Callable[[], Model]) -> Model:
         """Train, or read the checkpoint, and note the settings and the time that the training took."""
         clock, start, wall = checkpoint.with_suffix(".seconds"), time.process_time(), time.perf_counter()
@@ -75,6 +82,14 @@ class Run:
             clock.write_text(json.dumps(spent), encoding="utf-8")
         self.notes[name] = {**settings, **json.loads(clock.read_text(encoding="utf-8")), "cpu_seconds_now": now}
         return model
+
+
+def keep(path: Path, write: Callable[[Any], None]) -> None:
+    """Write a file beside its place and move it there, so that half a file never counts as a finished training."""
+    part = path.with_name(f".{path.name}.part")
+    with open(part, "wb") as file:
+        write(file)
+    os.replace(part, path)
 
 
 @cache

@@ -37,8 +37,8 @@ def compute(run: Run) -> dict[str, Any]:
         images = Images(images.pixels, (images.labels >= 5).astype(np.int64))
     split = random_split(images, 200 if run.digits else 1001, len(images), rng)
     epochs = (10 if run.quick else 100) if run.digits else (1 if run.quick else EPOCHS)
-    path = run.cache / f"classifier-{run.dataset}-{len(split.train)}-{epochs}-{run.seed}.pt"
     note = {"train": len(split.train), "holdout": len(split.holdout), "epochs": epochs}
+    path = run.place("classifier", ".pt", note)
     model = run.trained("classifier", path, note, lambda: train(split.train, epochs, run.seed, path))
     inside, outside = model.answers(split.train), model.answers(split.holdout)
     asked = (inside[1], split.train), (outside[1], split.holdout)

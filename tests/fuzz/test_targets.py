@@ -25,10 +25,7 @@ def changed(draw, starts):
     return bytes(data)
 
 
-KNOWN = pytest.mark.xfail(strict=False, reason="the reader of NumPy files lets SyntaxError and TokenError through")
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[KNOWN] if name == "npy" else []) for name in TARGETS])
+@pytest.mark.parametrize("name", TARGETS)
 def test_only_documented_errors_come_out(name):
     starts = seeds(name)
     for start in starts:
@@ -42,7 +39,6 @@ def test_only_documented_errors_come_out(name):
     attempt()
 
 
-@pytest.mark.xfail(strict=True, reason="the reader of NumPy files lets SyntaxError and TokenError through")
 @pytest.mark.parametrize("header", [b"{'descr': '<f8'(, 'shape': (3, 2), }", b"{'descr': '<f8', }}"])
 def test_a_broken_header_of_a_numpy_file(header):
     """Found by fuzzing."""

@@ -249,3 +249,10 @@ def test_read_numeric_takes_every_format(tmp_path):
     frame.with_columns(pl.lit(None, dtype=pl.Int64).alias("d")).write_parquet(tmp_path / "n.parquet")
     with pytest.raises(InputError, match="column 'd', got '' in record 0"):
         read_numeric(tmp_path / "n.parquet")
+
+
+def test_a_header_of_one_huge_cell(tmp_path):
+    path = tmp_path / "huge.csv"
+    path.write_text("a" * 140_000 + ",b\n1,2\n")
+    with pytest.raises(InputError, match="first line"):
+        read_table(path)

@@ -193,6 +193,17 @@ def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path):
         stream.table()
 
 
+def test_a_file_that_may_not_be_read_is_an_error_that_says_so(tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").touch()
+
+    def refuse(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(pl, "scan_parquet", refuse)
+    with pytest.raises(InputError, match=r"t\.parquet cannot be opened: .*Permission denied"):
+        as_stream(tmp_path / "t.parquet")
+
+
 FOLDERS = """
 import resource, sys, tempfile
 import numpy as np

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the page takes whosin[web]")
 
-from web_support import BASE, Server, TestClient, people, with_token
+from web_support import BASE, Server, TestClient, here, people, with_token
 
 from whosin.web.app import create_app
 from whosin.web.measure import measure
@@ -101,6 +101,7 @@ def quick(tmp_path_factory, measured):
 def shared(tmp_path_factory):
     """An application for all tests that leave no trace in it; its jobs do not run."""
     app = create_app(Settings(tmp_path_factory.mktemp("shared") / "data"))
+    app.state.office.desk._ask = here
     yield app
     app.state.office.close()
 

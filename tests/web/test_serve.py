@@ -53,8 +53,9 @@ def test_there_is_no_option_for_a_password():
     assert "--password" not in run("--help").stdout
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_killed_and_started_again(server, tmp_path):
-    """A worker is killed, then the server, then it starts again: each time the truth is told."""
+    """It listens on this machine alone. A worker is killed, then the server: each time the truth is told."""
     for name, seed in (("train", 1), ("holdout", 2), ("synthetic", 3)):
         people(seed, 300).write_csv(tmp_path / f"{name}.csv")
 
@@ -70,7 +71,13 @@ def test_killed_and_started_again(server, tmp_path):
             time.sleep(0.02)
 
     first = server()
-    assert first.base.startswith("http://127.0.0.1:")
+    port = int(first.base.rpartition(":")[2].strip("/"))
+    with open("/proc/net/tcp") as file:
+        bound = [line.split()[1] for line in file.readlines()[1:] if line.split()[3] == "0A"]
+    assert [address for address in bound if address.endswith(f":{port:04X}")] == [f"0100007F:{port:04X}"]
+    second = run("--port", "0", "--data-dir", str(first.folder))
+    assert second.exit_code == 2
+    assert "another server uses" in second.stderr
     with httpx.Client(base_url=first.base, headers={"Authorization": f"Bearer {first.token}"}) as client:
         assert client.get("/api/audits").status_code == 200
         assert httpx.get(first.base + "api/audits").status_code == 401
@@ -106,16 +113,3 @@ def test_killed_and_started_again(server, tmp_path):
     assert not os.path.exists(f"/proc/{worker}")
     left = [path.name for path in (tmp_path / "served").rglob("*.csv")]
     assert left == []
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_it_listens_on_this_machine_alone(server):
-    one = server()
-    port = int(one.base.rpartition(":")[2].strip("/"))
-    with open("/proc/net/tcp") as file:
-        bound = [line.split()[1] for line in file.readlines()[1:] if line.split()[3] == "0A"]
-    assert f"0100007F:{port:04X}" in bound
-    assert f"00000000:{port:04X}" not in bound
-    second = run("--port", "0", "--data-dir", str(one.folder))
-    assert second.exit_code == 2
-    assert "another server uses" in second.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,11 @@ from whosin.tables import (
     is_streamable,
     match_tables,
     numeric_records,
+    read_table,
     row_groups,
 )
 from whosin.tables.columns import Column
-from whosin.tables.stream import BLOCK_ROWS
+from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
 __all__ = ["Material", "gather_material"]
 
@@ -99,6 +101,8 @@ def gather_material(
 ) -> Material:
     """Check the tables against each other and answer the queries about every record."""
     threads = number_of_threads(n_jobs)
+    if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
+        synthetic = read_table(synthetic)
     if block_rows is not None or is_streamable(synthetic):
         stream = _opened(synthetic, block_rows)
         if stream.rows > STREAMED_FROM or block_rows is not None:

@@ -163,7 +163,8 @@ def audit_synthetic(
         Rows that the generator was trained on, rows of the same population that it never saw, and the rows released.
         Frames of mixed types are encoded on the pooled rows; plain arrays of numbers are compared as they are.
         ``synthetic`` may also be the path of a Parquet or Arrow file, a polars.LazyFrame, or an iterable of frames;
-        with more than 250,000 rows it is read in blocks and never held, and the answers are the same.
+        with more than 250,000 rows it is read in blocks and never held, and the answers are the same. Other files,
+        CSV among them, are read into memory.
     query : str, sequence of str, or callable
         What the attacker asks about a record. For frames: "rarity_share", "rarity", "equal_cells", "nearest",
         "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays "nearest", "nearest_ratio", "ball",

@@ -9,6 +9,7 @@ import typer
 
 from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
 from whosin.cli.errors import clean_errors
+from whosin.errors import InputTypeError
 
 __all__ = ["app"]
 
@@ -60,7 +61,7 @@ def explain(
     run = (noise_multiplier, sample_rate, steps)
     given = [epsilon is not None, mu is not None, any(value is not None for value in run), eta is not None]
     if sum(given) != 1:
-        raise TypeError(
+        raise InputTypeError(
             "give one guarantee: --epsilon [--delta], --mu, --eta, or --noise-multiplier --sample-rate --steps"
         )
     _goes_with("--delta", delta, "--epsilon", epsilon is not None)
@@ -75,7 +76,7 @@ def explain(
         guarantee = wi.MIP(eta)
     else:
         if noise_multiplier is None or sample_rate is None or steps is None:
-            raise TypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
+            raise InputTypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
         guarantee = wi.DPSGD(noise_multiplier, sample_rate, steps)
     if json:
         render.emit_json(render.facts(guarantee, prior))
@@ -107,19 +108,19 @@ def calibrate(
     import whosin as wi
 
     if (tpr is None) != (fpr is None):
-        raise TypeError("--tpr and --fpr go together")
+        raise InputTypeError("--tpr and --fpr go together")
     targets: dict[str, Any] = {"accuracy": accuracy, "advantage": advantage, "posterior": posterior}
     targets["tpr_at"] = None if tpr is None or fpr is None else (tpr, fpr)
     targets = {name: value for name, value in targets.items() if value is not None}
     if (sample_rate is None) != (steps is None):
-        raise TypeError("--sample-rate and --steps go together")
+        raise InputTypeError("--sample-rate and --steps go together")
     _goes_with("--prior", prior, "a search for ε or a DP-SGD run", epsilon is None and not mip)
     _goes_with("--delta", delta, "a search for ε", epsilon is None and not mip and sample_rate is None)
     _goes_with("--posterior", posterior, "a search for ε or a share of records", not mip and sample_rate is None)
     chance = 0.5 if prior is None else prior
     if epsilon is not None:
         if list(targets) != ["posterior"] or sample_rate is not None or mip or posterior is None:
-            raise TypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
+            raise InputTypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
         _print_rate(wi.calibrate.sampling_rate(epsilon, posterior=posterior), epsilon, posterior, json)
         return
     guarantee: wi.Guarantee
@@ -145,7 +146,7 @@ def calibrate(
 def _goes_with(option: str, value: Any, what: str, fits: bool) -> None:
     """Refuse an option that would have no effect."""
     if value is not None and not fits:
-        raise TypeError(f"{option} goes with {what}")
+        raise InputTypeError(f"{option} goes with {what}")
 
 
 def _print_rate(rate: float, epsilon: float, posterior: float, json: bool) -> None:

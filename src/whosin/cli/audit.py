@@ -9,6 +9,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.errors import InputTypeError
 
 if TYPE_CHECKING:
     from whosin.auditing import Audit, GroupTable
@@ -75,13 +76,13 @@ def audit(
     render.check_report(report, force)
     tables = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
     if strict and fail_above is None:
-        raise TypeError("--strict goes with --fail-above")
+        raise InputTypeError("--strict goes with --fail-above")
     if scores is not None:
         given = [name for name, path in {**tables, "--reference": reference}.items() if path is not None]
         options = (("--query", query), ("--target", target), ("--block-rows", block_rows))
         given += [name for name, value in options if value is not None]
         if given:
-            raise TypeError(f"--scores goes without {given[0]}: the scores are there already")
+            raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
         found: Audit = _of_scores(
             scores,
             member_column,
@@ -97,7 +98,7 @@ def audit(
     else:
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
-            raise TypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
+            raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
         found = _of_tables(
             train,
             holdout,
@@ -135,7 +136,7 @@ def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
 
     if epsilon is None:
         if delta is not None:
-            raise TypeError("--promised-delta goes with --promised-epsilon")
+            raise InputTypeError("--promised-delta goes with --promised-epsilon")
         return None
     return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.errors import clean_errors
-from whosin.errors import InputError, MissingExtraError, check_choice, check_whole
+from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice, check_whole
 
 __all__ = ["BACKENDS", "backend_of", "choose_backend"]
 
@@ -44,7 +44,7 @@ def choose_backend(
     if backend is None:
         sources = [context.get_parameter_source(name) for name in ("scheduler", "workers")]
         if any(source is not None and source.name == "COMMANDLINE" for source in sources):
-            raise TypeError("--scheduler and --workers go with --backend")
+            raise InputTypeError("--scheduler and --workers go with --backend")
         return
     context.with_resource(backend_of(backend, scheduler, workers))
 

@@ -9,14 +9,12 @@ code   meaning
 130    stopped from the keyboard
 =====  ============================================================================================================
 
-Which exceptions are expected is a closed set: :class:`whosin.errors.WhosinError`, ``OSError``, ``MemoryError``, and a
-``TypeError`` that a command raises itself about options that do not go together. A reader of the output that goes away
-(``whosin ... | head``) ends the command in silence, with code 1.
+Which exceptions are expected is a closed set: :class:`whosin.errors.WhosinError`, ``OSError`` and ``MemoryError``. A
+reader of the output that goes away (``whosin ... | head``) ends the command in silence, with code 1.
 """
 
 from __future__ import annotations
 
-import dis
 import os
 import sys
 import traceback
@@ -58,7 +56,7 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 def _told(error: Exception) -> tuple[str, int]:
     """What to say of an exception, and the exit code."""
-    if isinstance(error, WhosinError) or (isinstance(error, TypeError) and _raised_by_a_command(error)):
+    if isinstance(error, WhosinError):
         return f"Error: {error}", INPUT
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
@@ -71,16 +69,6 @@ def _told(error: Exception) -> tuple[str, int]:
     hint = "" if os.environ.get(DEBUG) else f"; run with {DEBUG}=1 for the traceback"
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return f"Error: this is a bug in whosin: {told}{hint}", BUG
-
-
-def _raised_by_a_command(error: TypeError) -> bool:
-    """Whether a ``raise`` in a module of the command line made it, not an operation that failed there or deeper."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None or not str(trace.tb_frame.f_globals.get("__name__")).startswith("whosin.cli."):
-        return False
-    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == dis.opmap["RAISE_VARARGS"]
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -10,7 +10,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.errors import InputError
+from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from whosin.guarantees import Guarantee
@@ -142,7 +142,7 @@ def check(
     """Say what all releases from the same people promise together; of everybody where nobody is named."""
     budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     if budget_delta is not None and delta is not None:
-        raise TypeError("--delta goes without --budget-delta")
+        raise InputTypeError("--delta goes without --budget-delta")
     wanted = budget_delta if delta is None else delta
     book, source = _open(ledger), _data(data, fingerprint)
     if source is None and dataset is None:
@@ -213,7 +213,7 @@ def same_people(
     """Declare whose data a file is, so that its releases count together with those of other versions."""
     source = _data(data, fingerprint)
     if source is None:
-        raise TypeError("give --data or --fingerprint")
+        raise InputTypeError("give --data or --fingerprint")
     book = _open(ledger)
     _written(book, book.same_people(source, dataset, by=by, note=note), json)
 
@@ -228,7 +228,7 @@ def _data(path: Path | None, fingerprint: str | None) -> Any:
     from whosin.tables import read_table
 
     if path is not None and fingerprint is not None:
-        raise TypeError("give --data or --fingerprint, not both")
+        raise InputTypeError("give --data or --fingerprint, not both")
     return fingerprint if path is None else read_table(path)
 
 
@@ -247,14 +247,14 @@ def _guarantee(
     is_run = any(value is not None for value in run)
     given = [epsilon is not None, practical is not None, mu is not None, is_run, eta is not None, certified]
     if sum(given) > 1:
-        raise TypeError(
+        raise InputTypeError(
             "give one guarantee at most: --epsilon, --practical-epsilon, --mu, --eta, --certificate, or "
             "--noise-multiplier --sample-rate --steps"
         )
     if delta is not None and epsilon is None and practical is None:
-        raise TypeError("--delta goes with --epsilon or --practical-epsilon")
+        raise InputTypeError("--delta goes with --epsilon or --practical-epsilon")
     if adjacency is not None and epsilon is None and mu is None:
-        raise TypeError("--adjacency goes with --epsilon or --mu")
+        raise InputTypeError("--adjacency goes with --epsilon or --mu")
     compared: Any = adjacency or "add_remove"
     if epsilon is not None:
         return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
@@ -268,7 +268,7 @@ def _guarantee(
         return None
     noise, rate, steps = run
     if noise is None or rate is None or steps is None:
-        raise TypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
+        raise InputTypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
     return wi.DPSGD(noise, rate, steps)
 
 
@@ -276,7 +276,7 @@ def _budget(epsilon: Maybe, delta: Maybe, advantage: Maybe) -> Budget | None:
     from whosin.ledger import Budget
 
     if epsilon is None and delta is not None:
-        raise TypeError("--budget-delta goes with --budget-epsilon")
+        raise InputTypeError("--budget-delta goes with --budget-epsilon")
     return None if epsilon is None and advantage is None else Budget(epsilon, delta, advantage)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.errors import InputTypeError
 
 if TYPE_CHECKING:
     from whosin.population import PopulationPrivacy
@@ -102,7 +103,7 @@ def exponential(
     options: dict[str, Any] = {"delta": delta, "clip": clip, "loss": loss, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
     if journal is not None and target is not None:
-        raise TypeError("--journal goes with --epsilon: it keeps one run")
+        raise InputTypeError("--journal goes with --epsilon: it keeps one run")
     options["candidates"], _ = read_numeric(candidates, _split(columns), at_least=1)
     _run("exponential", records, columns, epsilon, target, confidence_level, seed, json, options)
 
@@ -122,7 +123,7 @@ def _run(
     from whosin.tables import read_numeric
 
     if (epsilon is None) == (target is None):
-        raise TypeError("give either --epsilon or --target")
+        raise InputTypeError("give either --epsilon or --target")
     records, names = read_numeric(path, _split(columns))
     common = {"confidence_level": confidence_level, "rng": seed, **options}
     with render.progress(f"Analysing {len(records)} records") as progress:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.compute.rounding import at_least, at_most
+from whosin.errors import InputTypeError
 from whosin.guarantees.facts import facts
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def check_report(path: Path | None, force: bool) -> None:
 
     if path is None:
         if force:
-            raise TypeError("--force goes with --report")
+            raise InputTypeError("--force goes with --report")
         return
     if not path.parent.is_dir():
         raise InputError(f"--report takes a file in a folder that exists, got {path}")

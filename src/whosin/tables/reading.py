@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -147,7 +148,7 @@ def _load_array(path: Path) -> NDArray[np.generic]:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[name] for name in loaded.files]
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile):
+    except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile):
         message = f"{path.name} takes a plain NumPy array, got something else (objects are not loaded)"
         raise InputError(message) from None
     if len(arrays) != 1:

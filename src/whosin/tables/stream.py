@@ -172,6 +172,8 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
         stamp = _stamp(path)
         dtypes = dict(scan().collect_schema())
         rows = int(scan().select(pl.len()).collect().item())
+    except PermissionError as error:
+        raise InputError(f"{origin} cannot be opened: {error}") from None
     except failures as error:
         raise InputError(f"{origin} takes {words}, got something else or part of it: {error}") from None
     return _checked(TableStream(origin, dtypes, rows, size, read))
@@ -212,7 +214,10 @@ def _from_lazy(data: pl.LazyFrame, name: str, size: int, folder: Path) -> TableS
         _check_kinds(name, dict(data.collect_schema()))
         data.sink_parquet(path, compression="lz4", statistics=False)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{name} is a lazy frame that cannot be evaluated: {error}") from None
+        raise InputError(
+            f"{name} is a lazy frame that cannot be evaluated, or takes more room for a copy in the temporary folder "
+            f"{folder.parent} (the variable TMPDIR names another): {error}"
+        ) from None
     return _scanned(path, ".parquet", name, size)
 
 
@@ -277,7 +282,14 @@ class _Parts:
 
         if self._waiting:
             path = self.folder / f"{len(self.paths)}.parquet"
-            pl.concat([part.cast(self.dtypes) for part in self._waiting]).write_parquet(path, compression="lz4")
+            joined = pl.concat([part.cast(self.dtypes) for part in self._waiting])
+            try:
+                joined.write_parquet(path, compression="lz4")
+            except (pl.exceptions.PolarsError, OSError) as error:
+                raise InputError(
+                    f"{self.name} takes room for a copy in the temporary folder {self.folder.parent} (the variable "
+                    f"TMPDIR names another): {error}"
+                ) from None
             self.paths.append(path)
             self._waiting = []
 

@@ -128,10 +128,7 @@ def _column(series: pl.Series, origin: str, name: str, as_text: bool, truth: boo
         series = series.cast(pl.String)
     if series.dtype in (pl.String, pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
-        if truth:
-            series = series.str.strip_chars().str.to_lowercase().str.to_titlecase()
-        column = column_from_series(series, place, category=True)
-        return Column("category", "truth values", column.values, column.labels) if truth and column.labels else column
+        return column_from_series(series, place, category=not truth)
     return column_from_series(series, place)
 
 

@@ -93,7 +93,12 @@ def _split_header(data: bytes, origin: str, separator: str, header: bool | None)
     """Return the names, the bytes of the rows, and the line on which the rows start."""
     blank = len(data) - len(data.lstrip(b"\n"))
     reader = csv.reader(_lines(data[blank:]), delimiter=separator)
-    cells = next(reader)
+    try:
+        cells = next(reader)
+    except csv.Error as error:
+        raise InputError(
+            f"{origin} takes a first line of names or numbers, got one that cannot be read: {error}"
+        ) from None
     other = next((s for s in ";\t|" if s != separator and s in cells[0]), None)
     if len(cells) == 1 and other is not None:
         raise InputError(f"{origin} has one column and {other!r} in its first line: is the separator {other!r}?")

@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 
 from whosin.errors import InputError
 
-__all__ = ["Access", "Password"]
+__all__ = ["Access", "Password", "TooManyTries"]
 
 SHORTEST_PASSWORD = 12
 FAILURES_A_MINUTE = 10
+
+
+class TooManyTries(Exception):
+    """Ten wrong passwords came in a minute."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +73,21 @@ class Access:
         """Return whether the text is what the pages hold."""
         return _same(text, self.csrf)
 
-    def may_try(self) -> bool:
-        """Return whether another password may be tried: after ten wrong ones in a minute nobody's is."""
-        with self._lock:
-            since = time.monotonic() - 60.0
-            self._failures = [at for at in self._failures if at > since]
-            return len(self._failures) < FAILURES_A_MINUTE
-
     def comes_in(self, text: str) -> bool:
-        """Return whether the text is the token, or the password; one password is tried at a time."""
+        """Return whether the text is the token, or the password.
+
+        One password is tried at a time, and after ten wrong ones in a minute nobody's is (TooManyTries), however many
+        arrive at once.
+        """
         if self.knows_token(text):
             return True
         if self.password is None:
             return False
         with self._lock:
+            since = time.monotonic() - 60.0
+            self._failures = [at for at in self._failures if at > since]
+            if len(self._failures) >= FAILURES_A_MINUTE:
+                raise TooManyTries
             known = self.password.matches(text)
             if not known:
                 self._failures.append(time.monotonic())

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import whosin as wi
-from whosin.cli.render import facts
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
+from whosin.guarantees.facts import facts
 from whosin.reporting.words import about, confidence, down, percent, percent_up, up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
-__all__ = ["Busy", "Desk", "calibrate", "compare", "explain", "guarantee_of"]
-
-PATIENCE = 20.0
-
-
-class Busy(Exception):
-    """Too many people ask at the same time."""
-
-
-class Desk:
-    """A few computations at a time; whoever waits longer than twenty seconds is sent away."""
-
-    def __init__(self, places: int) -> None:
-        self._places = threading.BoundedSemaphore(places)
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place while something is computed."""
-        if not self._places.acquire(timeout=PATIENCE):
-            raise Busy("the server is busy: try again in a moment")
-        try:
-            yield
-        finally:
-            self._places.release()
+__all__ = ["answer_calibration", "answer_explanation", "calibrate", "compare", "explain", "guarantee_of"]
 
 
 def guarantee_of(query: ExplainQuery) -> Guarantee:
@@ -60,6 +35,16 @@ def explain(guarantee: Guarantee, prior: float) -> ExplainAnswer:
         f"{percent_up(known['accuracy'])} of the time at most; without looking, {percent(blind)}."
     )
     return ExplainAnswer(sentence=sentence, **known)
+
+
+def answer_explanation(query: ExplainQuery) -> ExplainAnswer:
+    """Return what the guarantee that was asked about means."""
+    return explain(guarantee_of(query), query.prior)
+
+
+def answer_calibration(query: CalibrateQuery) -> CalibrateAnswer:
+    """Return parameters that keep a risk."""
+    return calibrate(query)[0]
 
 
 def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]:

@@ -64,15 +64,13 @@ def _upload_form() -> dict[str, Any]:
 @router.get("/explain", response_model=ExplainAnswer, responses=_errors(422, 429))
 def explain(query: Annotated[ExplainQuery, Query()], office: In) -> ExplainAnswer:
     """Say what a guarantee means against any attacker."""
-    with office.desk.place():
-        return answers.explain(answers.guarantee_of(query), query.prior)
+    return office.desk.answer(answers.answer_explanation, query, apart=query.kind == "dpsgd")
 
 
 @router.get("/calibrate", response_model=CalibrateAnswer, responses=_errors(422, 429))
 def calibrate(query: Annotated[CalibrateQuery, Query()], office: In) -> CalibrateAnswer:
-    """Turn a tolerable risk into parameters, on the safe side."""
-    with office.desk.place():
-        return answers.calibrate(query)[0]
+    """Turn a tolerable risk into parameters, rounded so that the risk is kept."""
+    return office.desk.answer(answers.answer_calibration, query, apart=query.find == "dpsgd")
 
 
 @router.get("/audits", response_model=AuditList, responses=_errors())

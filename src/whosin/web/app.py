@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -20,7 +22,7 @@ from starlette.staticfiles import StaticFiles
 from whosin.errors import WhosinError
 from whosin.web import api, pages
 from whosin.web.access import Password
-from whosin.web.answers import Busy
+from whosin.web.desk import Busy
 from whosin.web.guard import Guard
 from whosin.web.jobs import TooMany
 from whosin.web.office import Office, Unknown, in_words
@@ -29,6 +31,8 @@ from whosin.web.settings import Settings
 from whosin.web.uploads import TooLarge
 
 __all__ = ["create_app"]
+
+_log = logging.getLogger("whosin.web")
 
 _STATUS: dict[type[Exception], int] = {
     WhosinError: 422,
@@ -39,6 +43,7 @@ _STATUS: dict[type[Exception], int] = {
     Unknown: 404,
     ClientDisconnect: 400,
 }
+NO_ROOM = "the server cannot read or write its files: its disk may be full"
 
 
 def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
@@ -78,6 +83,8 @@ def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
     app.state.office = office
     for kind, status in _STATUS.items():
         app.add_exception_handler(kind, _handler(status))
+    for kind in (OSError, sqlite3.Error):
+        app.add_exception_handler(kind, _no_room)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
     app.include_router(api.router)
@@ -103,6 +110,11 @@ def _handler(status: int) -> Any:
         return _say(request, status, str(error))
 
     return answer
+
+
+async def _no_room(request: Request, error: Exception) -> Response:
+    _log.error("%s: %s", NO_ROOM, getattr(error, "strerror", None) or error)
+    return _say(request, 507, NO_ROOM)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

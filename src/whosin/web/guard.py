@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -43,6 +44,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(?::[0-9]{1,5})?", re.ASCII)
 LOGIN = "/login"
 
 
@@ -94,7 +96,10 @@ class Guard:
         return None
 
     def _own_name(self, host: str) -> bool:
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = found[1]
         if name.lower() in self.settings.names:
             return True
         try:

@@ -25,6 +25,7 @@ __all__ = ["Jobs", "TooMany"]
 _log = logging.getLogger("whosin.web")
 
 TICK = 0.1
+AFTER_TROUBLE = 5.0
 SWEEP_EVERY = 60.0
 
 
@@ -36,6 +37,8 @@ class TooMany(Exception):
 class _Running:
     process: subprocess.Popen[bytes]
     until: float
+    said: str | None = None
+    """Why it ended, once it has."""
 
 
 class Jobs:
@@ -89,10 +92,12 @@ class Jobs:
     def remove(self, key: str) -> None:
         """Remove an audit with all its files, and end its process if it is at work."""
         with self._lock:
-            job = self._running.pop(key, None)
+            job = self._running.get(key)
             if job is not None:
                 _kill(job.process)
+                job.said = "it was being removed"
             self.history.remove(key)
+            self._running.pop(key, None)
             self.folders.remove(key)
 
     def progress(self, key: str) -> float:
@@ -111,11 +116,13 @@ class Jobs:
         with self._lock:
             self._swept = time.monotonic()
             entries = {entry.id: entry for entry in self.history.all()}
-            before = time.time() - 3600.0 * self.settings.limits.keep_hours
+            limits = self.settings.limits
+            before = time.time() - 3600.0 * limits.keep_hours
+            arriving_since = min(before, time.time() - limits.upload_seconds - SWEEP_EVERY)
             for key in list(self.folders.keys()):
                 entry = entries.get(key)
                 if entry is None:
-                    self._remove_stray(key, before)
+                    self._remove_stray(key, arriving_since)
                 elif entry.state in ENDED and (entry.finished or entry.created) < before:
                     self.folders.remove(key)
                     self.history.forget_report(key)
@@ -128,7 +135,9 @@ class Jobs:
                 self.folders.remove(key)
 
     def _look_after(self) -> None:
-        while not self._stop.wait(TICK):
+        pause = TICK
+        while not self._stop.wait(pause):
+            pause = TICK
             with self._lock:
                 try:
                     self._collect()
@@ -137,10 +146,15 @@ class Jobs:
                         self.sweep()
                 except Exception:  # a full disk, say: the thread must live to see the next moment
                     _log.exception("could not look after the audits")
+                    pause = AFTER_TROUBLE
 
     def _begin(self) -> None:
         room = self.settings.limits.running - len(self._running)
-        waiting = [entry for entry in reversed(self.history.all()) if entry.state == "queued"] if room > 0 else []
+        waiting = [
+            entry
+            for entry in (reversed(self.history.all()) if room > 0 else ())
+            if entry.state == "queued" and entry.id not in self._running
+        ]
         for entry in waiting[:room]:
             try:
                 process = self._spawn(self.folders.of(entry.id))
@@ -167,11 +181,13 @@ class Jobs:
             if not ended and not late:
                 continue
             code = _kill(job.process)
-            del self._running[key]
+            if job.said is None:
+                job.said = f"it took more than {self.settings.limits.seconds:g} seconds" if late else _why(code)
             entry = self.history.get(key)
             assert entry is not None
-            said = f"it took more than {self.settings.limits.seconds:g} seconds" if late else _why(code)
-            self._settle(entry, "failed", said)
+            self._settle(entry, "failed", job.said)
+            # last, so that it is tried again where the outcome could not be noted (a full disk)
+            del self._running[key]
 
     def _settle(self, entry: Entry, state: str, reason: str) -> None:
         """Note the outcome that the worker left, or the given one; the uploads go either way."""
@@ -194,13 +210,14 @@ def _why(code: int) -> str:
         except ValueError:
             name = str(-code)
         more = "; the system may have been short of memory" if name == "SIGKILL" else ""
+        more = "; it may have needed more memory than it may take" if name == "SIGABRT" else more
         return f"the process of this audit was ended by {name}{more}"
     return f"the process of this audit ended without a result (exit code {code})"
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     """Return whether a process has ended; it is not reaped yet, so that its number is still its own."""
-    if not hasattr(os, "waitid"):
+    if process.returncode is not None or not hasattr(os, "waitid"):
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 

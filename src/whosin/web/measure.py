@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.errors import AssumptionWarning, InputError
 
@@ -24,6 +24,8 @@ Progress = Callable[[float], None]
 Measured = tuple[dict[str, Any], dict[str, Any], str]
 
 CURVE_POINTS = 201
+LONGEST_HEAD = 100_000
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
 RATES = (0.001, 0.01, 0.1)
 _REPORT_SHARE = 0.1
 """Share of the progress that is left for the report."""
@@ -59,14 +61,41 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
 def _read(folder: Path, role: str, ending: str, request: Mapping[str, Any]) -> Table:
     from whosin.tables import read_table
 
-    table = read_table(folder / f"{role}.{ending}")
-    for what, count, limit in (
-        ("rows", len(table), request["rows"]),
-        ("columns", len(table.names), request["columns"]),
-    ):
+    path = folder / f"{role}.{ending}"
+    if ending == "parquet":
+        _check_size(role, *_stated_size(path), request)
+    elif ending in _SEPARATORS:
+        _check_head(role, path, _SEPARATORS[ending], request)
+    table = read_table(path)
+    _check_size(role, len(table), len(table.names), request)
+    return table
+
+
+def _stated_size(path: Path) -> tuple[int, int]:
+    """Return rows and columns by the footer of a Parquet file: a few bytes can stand for very many equal rows."""
+    import polars as pl
+
+    try:
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+        return int(rows), len(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return 0, 0  # damaged: the reader says how
+
+
+def _check_head(role: str, path: Path, separator: str, request: Mapping[str, Any]) -> None:
+    """Refuse too many columns, and names that are none, by the first line alone: reading them all takes long."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        line = file.readline(LONGEST_HEAD + 1)
+    if len(line) > LONGEST_HEAD:
+        raise InputError(f"{role} takes a first line of at most {LONGEST_HEAD:,} letters, got a longer one")
+    _check_size(role, 0, len(next(csv.reader([line], delimiter=separator), [])), request)
+
+
+def _check_size(role: str, rows: int, columns: int, request: Mapping[str, Any]) -> None:
+    for what, count in (("rows", rows), ("columns", columns)):
+        limit = request[what]
         if count > limit:
             raise InputError(f"{role} takes at most {limit:,} {what} on this server, got {count:,}")
-    return table
 
 
 def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress: Progress) -> Audit:
@@ -88,42 +117,19 @@ def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress
 
 
 def _of_scores(table: Table, options: Mapping[str, Any], progress: Progress) -> Audit:
-    from whosin.auditing import audit
+    from whosin.auditing.scores import audit_score_table
 
-    truth = options["member_column"]
-    inside = _truth(table, truth)
-    groups = {name: (table.column(name)[inside], table.column(name)[~inside]) for name in options["groups"]}
-    names = list(options["columns"]) or [name for name in table.names if name != truth and name not in groups]
-    if truth in names:
-        raise InputError(f"columns takes scores, got {truth!r}, which says who is a member")
-    texts = [name for name in names if table.kind(name) == "category"]
-    if not names or (texts and len(names) > 1):
-        raise InputError(f"scores takes columns of numbers, got {', '.join(texts) or 'none'}; name the columns to use")
-    for name in names:
-        gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
-        if gaps.size:
-            raise InputError(f"scores takes a value in every row of column {name!r}, got none in row {gaps[0] + 1}")
-    answers = np.column_stack([table.column(name) for name in names])
-    return audit(
-        answers[inside],
-        answers[~inside],
+    return audit_score_table(
+        table,
+        options["member_column"],
+        columns=options["columns"],
+        groups=options["groups"],
         prior=options["prior"],
         confidence_level=options["confidence_level"],
-        groups=groups or None,
-        names=names,
         assignment=options["assignment"],
         rng=options["seed"],
         progress=progress,
     )
-
-
-def _truth(table: Table, name: str) -> NDArray[np.bool_]:
-    known = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
-    texts = [str(value).strip().lower().removesuffix(".0") for value in table.column(name)]
-    strange = next((text for text in texts if text not in known), None)
-    if strange is not None:
-        raise InputError(f"scores takes 1 or 0 in column {name!r}, got {strange!r}")
-    return np.array([known[text] for text in texts], dtype=bool)
 
 
 def _promised(options: Mapping[str, Any]) -> Guarantee | None:

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from whosin.errors import InputError
 from whosin.reporting.words import clean
 from whosin.web.access import Access, Password
-from whosin.web.answers import Desk
+from whosin.web.desk import Desk
 from whosin.web.folders import Folders, is_key, write_json
 from whosin.web.history import Entry, History
 from whosin.web.jobs import Jobs, TooMany
@@ -53,10 +53,13 @@ class Office:
         base = private_folder(settings.data_dir)
         history, folders = History(base / "history.sqlite"), Folders(base)
         jobs = Jobs(settings, history, folders)
-        return cls(settings, Access(password), history, folders, jobs, Desk(settings.limits.computing))
+        limits = settings.limits
+        desk = Desk(limits.computing, limits.answer_seconds, limits.memory_bytes)
+        return cls(settings, Access(password), history, folders, jobs, desk)
 
     def close(self) -> None:
         """End the processes and let go of the history."""
+        self.desk.close()
         self.jobs.stop()
         self.history.close()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from whosin.errors import InputError
-from whosin.guarantees import Guarantee
 from whosin.web import answers, views
+from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
 from whosin.web.door import door
 from whosin.web.guard import LOGIN, set_session
@@ -24,6 +26,7 @@ __all__ = ["router"]
 router = APIRouter(include_in_schema=False)
 In = Annotated[Office, Depends(office_of)]
 LONGEST_SECRET = 1_000
+LOGIN_SECONDS = 10.0
 
 
 def _page(office: Office, tab: str, **values: Any) -> HTMLResponse:
@@ -45,15 +48,21 @@ def login_page() -> HTMLResponse:
 @router.post(LOGIN)
 async def login(request: Request, office: In) -> Response:
     """Let in whoever knows the token or the password."""
-    if not office.access.may_try():
-        return door(429, "Too many wrong passwords: wait a minute.")
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_SECRET:
-            return door(413, "That is too long.")
+    try:
+        async with asyncio.timeout(LOGIN_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > LONGEST_SECRET:
+                    return door(413, "That is too long.")
+    except TimeoutError:
+        return door(408, "That took too long.")
     secret = dict(_fields(body)).get("secret", "")
-    if not await run_in_threadpool(office.access.comes_in, secret):
+    try:
+        known = await run_in_threadpool(office.access.comes_in, secret)
+    except TooManyTries:
+        return door(429, "Too many wrong passwords: wait a minute.")
+    if not known:
         return door(401, "That is neither the token nor the password of this server.")
     response = RedirectResponse("/explain", status_code=303)
     set_session(response, request.scope, office.access)
@@ -61,9 +70,10 @@ async def login(request: Request, office: In) -> Response:
 
 
 def _fields(body: bytes) -> list[tuple[str, str]]:
-    from urllib.parse import parse_qsl
-
-    return parse_qsl(body.decode("utf-8", "replace"), max_num_fields=5)
+    try:
+        return parse_qsl(body.decode("utf-8", "replace"), max_num_fields=5)
+    except ValueError:
+        return []
 
 
 @router.get("/style/base.css")
@@ -85,10 +95,8 @@ def explain_answer(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLR
 
 
 def _explained(query: ExplainQuery, office: Office) -> dict[str, Any]:
-    with office.desk.place():
-        guarantee = answers.guarantee_of(query)
-        answer = answers.explain(guarantee, query.prior)
-        return {"sentence": answer.sentence, "blocks": views.of_guarantee(answer, guarantee, log=query.log)}
+    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind == "dpsgd")
+    return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/calibrate")
@@ -105,14 +113,11 @@ def calibrate_answer(query: Annotated[CalibrateQuery, Query()], office: In) -> H
 
 def _calibrated(query: CalibrateQuery, office: Office) -> dict[str, Any]:
     """Return the parameters; a wish that cannot be fulfilled is an answer too."""
-    found: Guarantee | None
     try:
-        with office.desk.place():
-            answer, found = answers.calibrate(query)
-            blocks = [] if found is None or answer.meaning is None else views.of_guarantee(answer.meaning, found)
+        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find == "dpsgd")
     except (ValueError, TypeError) as error:
         return {"sentence": f"This cannot be had: {error}.", "blocks": []}
-    return {"sentence": answer.sentence, "blocks": blocks}
+    return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/audit")

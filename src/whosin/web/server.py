@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import replace
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whosin.errors import InputError
 from whosin.web.access import Password
@@ -14,6 +16,8 @@ from whosin.web.app import create_app
 from whosin.web.settings import Binding, Settings
 
 __all__ = ["serve"]
+
+HEAD_SECONDS = 15.0
 
 
 def serve(
@@ -61,11 +65,33 @@ def serve(
             h11_max_incomplete_event_size=32_768,
             proxy_headers=False,
             ws="none",
-            http="h11",
+            http=_Impatient,
         )
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+class _Impatient(H11Protocol):
+    """HTTP/1.1 that hangs up on whoever does not say in time what they want, and so would only hold a place."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._waiting_since = self.loop.time()
+        self.loop.call_later(HEAD_SECONDS, self._look)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._waiting_since = self.loop.time()
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            return
+        answered = self.cycle is None or self.cycle.response_complete
+        if answered and self.loop.time() - self._waiting_since >= HEAD_SECONDS:
+            self.transport.close()
+        else:
+            self.loop.call_later(HEAD_SECONDS / 3, self._look)
 
 
 def _shown(host: str) -> str:

@@ -43,6 +43,8 @@ class Limits:
     """Uploads that an accident left behind, reports and details are removed after this time."""
     computing: int = 2
     """Explanations and calibrations that are computed at the same time."""
+    answer_seconds: float = 30.0
+    """Time that the answer to a question about DP-SGD may take."""
 
     def __post_init__(self) -> None:
         for name in (
@@ -57,7 +59,7 @@ class Limits:
             "computing",
         ):
             check_whole(name, getattr(self, name), low=1)
-        for name in ("seconds", "upload_seconds", "keep_hours"):
+        for name in ("seconds", "upload_seconds", "keep_hours", "answer_seconds"):
             check_number(name, getattr(self, name), low=0.0, open_low=True, open_high=True)
 
 

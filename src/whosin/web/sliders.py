@@ -81,8 +81,8 @@ def filled(sliders: dict[str, tuple[Slider, ...]], query: BaseModel) -> dict[str
                 "low": slider.low,
                 "high": slider.high,
                 "scale": slider.scale,
-                "least": slider.low if slider.least is None else slider.least,
-                "most": slider.high if slider.most is None else slider.most,
+                "least": f"{slider.low if slider.least is None else slider.least:g}",
+                "most": f"{slider.high if slider.most is None else slider.most:.8g}",
                 "whole": slider.whole,
                 "value": f"{getattr(query, slider.name):.6g}",
             }

@@ -6,9 +6,9 @@ so the parts are taken from the parser below it as they come.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ __all__ = ["ROLES", "Received", "TooLarge", "receive"]
 ROLES = ("train", "holdout", "synthetic", "scores")
 MOST_FILES = 3
 MOST_FIELDS = 20
+MOST_PARTS = 30
 FIELD_BYTES = 4_096
 HEADER_BYTES = 4_096
 SHOWN_NAME = 100
@@ -65,11 +66,15 @@ class _Receiver:
         self.received = Received()
         self.finished = False
         self._part = _Part()
+        self._parts = 0
         self._headers: dict[bytes, bytes] = {}
         self._name, self._value, self._header_bytes = b"", b"", 0
         self._file: IO[bytes] | None = None
 
     def on_part_begin(self) -> None:
+        self._parts += 1
+        if self._parts > MOST_PARTS:
+            raise InputError(f"the form takes at most {MOST_PARTS} parts")
         self._part, self._headers, self._header_bytes = _Part(), {}, 0
         self._name, self._value = b"", b""
 
@@ -202,11 +207,10 @@ async def _feed(stream: AsyncIterator[bytes], receiver: _Receiver, boundary: byt
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:
     """Read on for a while without keeping anything: a browser that is still sending would not hear the answer."""
-    until = time.monotonic() + DRAIN_SECONDS
-    with contextlib.suppress(ClientDisconnect):
-        async for _ in stream:
-            if time.monotonic() > until:
-                return
+    with contextlib.suppress(ClientDisconnect, TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in stream:
+                pass
 
 
 def _shown(given: bytes) -> str:

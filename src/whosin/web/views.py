@@ -11,13 +11,27 @@ import whosin.reporting
 from whosin.guarantees import Guarantee
 from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Text
 from whosin.reporting.words import about, confidence, count, down, percent, percent_down, percent_up, up
+from whosin.web import answers
 from whosin.web.drawing import Interval, Line, curves, intervals
-from whosin.web.models import CompareAnswer, ExplainAnswer, Limits, Summary
+from whosin.web.models import CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery, Limits, Summary
 
-__all__ = ["BASE_STYLE", "of_comparison", "of_guarantee", "of_summary"]
+__all__ = ["BASE_STYLE", "calibrated", "explained", "of_comparison", "of_guarantee", "of_summary"]
 
 BASE_STYLE = Path(whosin.reporting.__file__).parent / "templates" / "style.css.j2"
 LOWEST = 1e-5
+
+
+def explained(query: ExplainQuery) -> tuple[str, list[Block]]:
+    """Return the sentence on a promise, and what stands under it."""
+    guarantee = answers.guarantee_of(query)
+    answer = answers.explain(guarantee, query.prior)
+    return answer.sentence, of_guarantee(answer, guarantee, log=query.log)
+
+
+def calibrated(query: CalibrateQuery) -> tuple[str, list[Block]]:
+    """Return the sentence on a wish, and what stands under it."""
+    answer, found = answers.calibrate(query)
+    return answer.sentence, [] if found is None or answer.meaning is None else of_guarantee(answer.meaning, found)
 
 
 def of_guarantee(answer: ExplainAnswer, guarantee: Guarantee, *, log: bool = False) -> list[Block]:
@@ -133,7 +147,7 @@ def of_comparison(answer: CompareAnswer) -> list[Block]:
                 Picture(
                     curves(lines, f"Measured curves. {words}."),
                     words,
-                    "The measured curves; the higher, the more is given away. Dashed: a blind guess.",
+                    "The measured curves; the higher, the more is given away. Thin dashes: a blind guess.",
                 ),
             ]
         ),

@@ -79,7 +79,9 @@ def _progress_to(path: Path) -> Callable[[float], None]:
 
 
 def _end_with_the_server() -> None:
-    sys.stdin.buffer.read()
+    # not through sys.stdin: the interpreter aborts if it ends while a thread holds that
+    while os.read(0, 4096):
+        pass
     os._exit(3)
 
 

@@ -19,6 +19,17 @@
 
   const tell = (slider, number) => slider.setAttribute("aria-valuetext", number.value);
 
+  // a number that does not fit is not sent, so the answer stays that of an earlier one: say so beside it
+  const judge = (number) => {
+    const place = document.getElementById(`${number.id}-problem`), fits = number.checkValidity();
+    const kind = number.step === "1" ? "a whole number" : "a number";
+    number.setAttribute("aria-invalid", String(!fits));
+    place.textContent = fits
+      ? ""
+      : `This takes ${kind} from ${number.min} to ${number.max}. The answer shown is that of the last one that fitted.`;
+    place.hidden = fits;
+  };
+
   const pair = (slider) => {
     const number = document.getElementById(slider.dataset.for);
     slider.value = position(slider, Number(number.value));
@@ -26,10 +37,12 @@
     slider.addEventListener("input", () => {
       number.value = valueAt(slider, number);
       tell(slider, number);
+      judge(number);
     });
     number.addEventListener("input", () => {
       slider.value = position(slider, Number(number.value));
       tell(slider, number);
+      judge(number);
     });
   };
 
