@@ -34,15 +34,15 @@ test-oldest: ## the tests with the oldest allowed version of each dependency (.v
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -c constraints.txt packaging
 	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/oldest.txt
-	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,protect,report]' pandas pyarrow \
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,protect,report]' pandas pyarrow 'pyparsing<3.3' \
 		pytest pytest-xdist hypothesis mpmath
-	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 
+	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning
 
 test-newest: ## the tests with the newest version of each dependency (.venv-newest)
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,protect,report]' pandas pyarrow pytest \
 		pytest-xdist hypothesis mpmath
-	$(THREADS) .venv-newest/bin/python -m pytest -n 2 
+	$(THREADS) .venv-newest/bin/python -m pytest -n 2 --dist loadgroup
 
 fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)
 	@$(LOCKED) -r requirements/fuzz.txt

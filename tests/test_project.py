@@ -17,7 +17,7 @@ import whosin
 ROOT = Path(__file__).parents[1]
 
 # The number of tests only grows. Raise this now and then: it catches a file that is silently no longer collected.
-FLOOR = 11_000
+FLOOR = 13_500
 
 HEAVY = [
     "dp_accounting",

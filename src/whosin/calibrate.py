@@ -142,10 +142,22 @@ def sampling_rate(epsilon: float, *, posterior: float) -> float:
         share = odds / (1 + odds)
         rate = float(share)
         rate = rate if Decimal(rate) <= share else math.nextafter(rate, 0.0)
-    while rate > 0.0 and PureDP(epsilon).posterior(rate)[1] > limit:
-        rate = math.nextafter(rate, 0.0)
+    rate = _reported_below(rate, epsilon, limit)
     if rate <= 0.0:
         raise CalibrationError(f"posterior={limit:g} cannot be reached with epsilon={epsilon:g} by keeping any record")
+    return rate
+
+
+def _reported_below(rate: float, epsilon: float, limit: float) -> float:
+    """Lower a rate that holds in exact arithmetic until the posterior in floats does not exceed the limit either.
+
+    At most some thousand steps of the last digit: where the posterior is almost 1, no float beside it is much nearer.
+    """
+    lower = rate
+    for _ in range(4096):
+        if lower <= 0.0 or PureDP(epsilon).posterior(lower)[1] <= limit:
+            return lower
+        lower = math.nextafter(lower, 0.0)
     return rate
 
 

@@ -232,8 +232,10 @@ def _composed_roc(noise: float, rate: float, steps: int, spacing: float, outside
     if wider > spacing:
         spacing = wider
         one_step = _one_step_losses(noise, rate, spacing, outsider)
-    low, high = common.compute_self_convolve_bounds(one_step._probs, steps, _LOST)
-    composed = one_step.self_compose(steps, _LOST) if high - low <= 4 * MOST_POINTS else _by_squaring(one_step, steps)
+    with np.errstate(over="ignore"):  # a moment that overflows gives a limit that is not used
+        low, high = common.compute_self_convolve_bounds(one_step._probs, steps, _LOST)
+        direct = high - low <= 4 * MOST_POINTS
+        composed = one_step.self_compose(steps, _LOST) if direct else _by_squaring(one_step, steps)
     dense = composed.to_dense_pmf()
     return roc_of_losses(dense._lower_loss, dense._probs, dense._infinity_mass, spacing)
 
