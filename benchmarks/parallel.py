@@ -102,7 +102,7 @@ def main() -> int:
 
     load = os.getloadavg()[0]
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster),
     ):
         tiny = in_turns(tiny_sides(), options.repeats)

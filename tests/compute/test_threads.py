@@ -1,6 +1,7 @@
 """Tasks on threads: all are run, errors come back, and sizes are checked."""
 
 import threading
+import time
 
 import joblib
 import pytest
@@ -29,7 +30,11 @@ def test_an_error_comes_back_and_stops_the_rest(threads):
     def fails():
         raise ZeroDivisionError("on purpose")
 
-    tasks = [fails, *(lambda: started.append(1) for _ in range(1000))]
+    def lasts():
+        started.append(1)
+        time.sleep(0.005)
+
+    tasks = [fails, *[lasts] * 1000]
     with pytest.raises(ZeroDivisionError, match="on purpose"):
         run_tasks(tasks, threads, lambda: None)
     assert len(started) < 1000
