@@ -9,6 +9,7 @@ import typer
 
 from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
 from whosin.cli.errors import clean_errors
+from whosin.cli.promise import Adjacency, Epsilon, Eta, Maybe, Mu, NoiseMultiplier, SampleRate, Steps, guarantee_of
 from whosin.errors import InputTypeError
 
 __all__ = ["app"]
@@ -32,52 +33,33 @@ app.add_typer(ledger.app, name="ledger")
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Prior = Annotated[float, typer.Option(help="Probability that the record is in, before anything is seen.")]
-Maybe = float | None
 
 
 @app.command()
 @clean_errors
 def explain(
-    epsilon: Annotated[Maybe, typer.Option(help="ε of differential privacy.")] = None,
+    epsilon: Epsilon = None,
     delta: Annotated[Maybe, typer.Option(help="δ of differential privacy; 0 by default.")] = None,
-    adjacency: Annotated[
-        str | None, typer.Option(help="What the accountant compared: add_remove (the default) or replace.")
-    ] = None,
-    mu: Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")] = None,
-    noise_multiplier: Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
-    sample_rate: Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
-    steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
-    eta: Annotated[Maybe, typer.Option(help="η of membership inference privacy.")] = None,
+    adjacency: Adjacency = None,
+    mu: Mu = None,
+    noise_multiplier: NoiseMultiplier = None,
+    sample_rate: SampleRate = None,
+    steps: Steps = None,
+    eta: Eta = None,
     prior: Prior = 0.5,
     report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
     json: Json = False,
 ) -> None:
     """Say what a guarantee means against any membership inference attack."""
-    import whosin as wi
-
     render.check_report(report, force)
-
     run = (noise_multiplier, sample_rate, steps)
-    given = [epsilon is not None, mu is not None, any(value is not None for value in run), eta is not None]
-    if sum(given) != 1:
+    guarantee = guarantee_of(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta)
+    _goes_with("--delta", delta, "--epsilon", epsilon is not None)
+    if guarantee is None:
         raise InputTypeError(
             "give one guarantee: --epsilon [--delta], --mu, --eta, or --noise-multiplier --sample-rate --steps"
         )
-    _goes_with("--delta", delta, "--epsilon", epsilon is not None)
-    _goes_with("--adjacency", adjacency, "--epsilon or --mu", epsilon is not None or mu is not None)
-    compared: Any = adjacency or "add_remove"
-    guarantee: wi.Guarantee
-    if epsilon is not None:
-        guarantee = wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
-    elif mu is not None:
-        guarantee = wi.GaussianDP(mu, compared)
-    elif eta is not None:
-        guarantee = wi.MIP(eta)
-    else:
-        if noise_multiplier is None or sample_rate is None or steps is None:
-            raise InputTypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
-        guarantee = wi.DPSGD(noise_multiplier, sample_rate, steps)
     if json:
         render.emit_json(render.facts(guarantee, prior))
     else:

@@ -10,6 +10,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.cli.promise import Adjacency, Epsilon, Eta, Maybe, Mu, NoiseMultiplier, SampleRate, Steps, guarantee_of
 from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ app = typer.Typer(
 
 BEYOND_BUDGET = 3
 
-Maybe = float | None
 Address = Annotated[
     str | None,
     typer.Option(
@@ -54,17 +54,15 @@ def add(
     data: Data = None,
     fingerprint: Fingerprint = None,
     dataset: Dataset = None,
-    epsilon: Annotated[Maybe, typer.Option(help="ε of differential privacy.")] = None,
+    epsilon: Epsilon = None,
     practical_epsilon: Annotated[Maybe, typer.Option(help="ε of practical membership privacy (PMP).")] = None,
     delta: Annotated[Maybe, typer.Option(help="With either ε: its δ; 0 by default.")] = None,
-    adjacency: Annotated[
-        str | None, typer.Option(help="What the accountant compared: add_remove (the default) or replace.")
-    ] = None,
-    mu: Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")] = None,
-    noise_multiplier: Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
-    sample_rate: Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
-    steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
-    eta: Annotated[Maybe, typer.Option(help="η of membership inference privacy.")] = None,
+    adjacency: Adjacency = None,
+    mu: Mu = None,
+    noise_multiplier: NoiseMultiplier = None,
+    sample_rate: SampleRate = None,
+    steps: Steps = None,
+    eta: Eta = None,
     certificate: Annotated[Path | None, typer.Option(help="JSON file that whosin protect wrote.")] = None,
     audit_json: Annotated[Path | None, typer.Option(help="What whosin audit --json printed.")] = None,
     kind: Annotated[str, typer.Option(help="What sort of thing it is.")] = "release",
@@ -80,7 +78,8 @@ def add(
     from whosin.ledger import BudgetError
 
     run = (noise_multiplier, sample_rate, steps)
-    guarantee = _guarantee(epsilon, practical_epsilon, delta, adjacency, mu, run, eta, certificate is not None)
+    named = guarantee_of(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta)
+    guarantee = _guarantee(named, practical_epsilon, delta, epsilon is not None, certificate is not None)
     budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     book = _open(ledger)
     try:
@@ -233,43 +232,19 @@ def _data(path: Path | None, fingerprint: str | None) -> Any:
 
 
 def _guarantee(
-    epsilon: Maybe,
-    practical: Maybe,
-    delta: Maybe,
-    adjacency: str | None,
-    mu: Maybe,
-    run: tuple[Maybe, Maybe, int | None],
-    eta: Maybe,
-    certified: bool,
+    named: Guarantee | None, practical: Maybe, delta: Maybe, has_epsilon: bool, certified: bool
 ) -> Guarantee | None:
-    import whosin as wi
+    """Return the one guarantee of an entry; that of a certificate is read from its file."""
+    from whosin.guarantees import PMP
 
-    is_run = any(value is not None for value in run)
-    given = [epsilon is not None, practical is not None, mu is not None, is_run, eta is not None, certified]
-    if sum(given) > 1:
+    if sum([named is not None, practical is not None, certified]) > 1:
         raise InputTypeError(
             "give one guarantee at most: --epsilon, --practical-epsilon, --mu, --eta, --certificate, or "
             "--noise-multiplier --sample-rate --steps"
         )
-    if delta is not None and epsilon is None and practical is None:
+    if delta is not None and not has_epsilon and practical is None:
         raise InputTypeError("--delta goes with --epsilon or --practical-epsilon")
-    if adjacency is not None and epsilon is None and mu is None:
-        raise InputTypeError("--adjacency goes with --epsilon or --mu")
-    compared: Any = adjacency or "add_remove"
-    if epsilon is not None:
-        return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
-    if practical is not None:
-        return wi.PMP(practical, delta or 0.0)
-    if mu is not None:
-        return wi.GaussianDP(mu, compared)
-    if eta is not None:
-        return wi.MIP(eta)
-    if not is_run:
-        return None
-    noise, rate, steps = run
-    if noise is None or rate is None or steps is None:
-        raise InputTypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
-    return wi.DPSGD(noise, rate, steps)
+    return named if practical is None else PMP(practical, delta or 0.0)
 
 
 def _budget(epsilon: Maybe, delta: Maybe, advantage: Maybe) -> Budget | None:
