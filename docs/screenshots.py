@@ -1,8 +1,8 @@
 """Make the pictures of the page again: ``python docs/screenshots.py [FOLDER] [--all]``.
 
-Starts the page with a private folder of its own, audits two small synthetic tables in a real browser, and writes one
-picture a tab, reduced to a palette. With --all every tab comes at desktop and phone width, light and dark. Takes
-Playwright, Pillow and Chromium.
+Starts the page with a private folder of its own, audits two small synthetic tables in a real browser, and writes two
+pictures a tab and two of the demo's report, reduced to a palette: at desktop width, and dark at phone width. With --all
+each comes whole, at both widths, light and dark. Takes Playwright, Pillow and Chromium.
 """
 
 import io
@@ -23,8 +23,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 FLAGS += ["--disable-component-update", "--disable-sync"]
 WIDTHS = {"desktop": (1200, 900), "phone": (390, 844)}
 TABS = ("explain", "calibrate", "audit", "result", "compare")
-KEPT = {("explain", "desktop", "light"), ("calibrate", "desktop", "light"), ("audit", "desktop", "light")}
-KEPT |= {("result", "desktop", "light"), ("compare", "desktop", "light"), ("explain", "phone", "dark")}
+KEPT = {("desktop", "light"), ("phone", "dark")}
 COLOURS, LARGEST = 64, 60_000
 
 
@@ -95,6 +94,8 @@ def main(target: Path, everything: bool) -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         given = files(folder)
+        report = folder / "report.html"
+        subprocess.run([sys.executable, "-m", "whosin", "demo", "--report", report], check=True, capture_output=True)
         command = [sys.executable, "-m", "whosin", "serve", "--port", "0", "--no-open", "--json"]
         server = subprocess.Popen([*command, "--data-dir", str(folder / "data")], stdout=subprocess.PIPE, text=True)
         try:
@@ -113,10 +114,13 @@ def main(target: Path, everything: bool) -> None:
                     )
                     page = context.new_page()
                     for tab in TABS:
-                        if everything or (tab, width, colours) in KEPT:
+                        if everything or (width, colours) in KEPT:
                             show(page, base, tab)
                             path = target / f"page-{tab}-{width}-{colours}.png"
                             save(page.screenshot(full_page=everything), path)
+                    if everything or (width, colours) in KEPT:
+                        page.goto(report.as_uri())
+                        save(page.screenshot(full_page=everything), target / f"report-{width}-{colours}.png")
                     context.close()
             browser.close()
         finally:
