@@ -66,6 +66,19 @@ def test_an_error_comes_as_it_is(backend, threads):
         list(stream(wrong, range(40), n_jobs=2, threads=threads))
 
 
+def wrong_at_once(item):
+    if item == 0:
+        raise ZeroDivisionError("item 0")
+    time.sleep(0.3)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_error_cancels_what_runs_without_a_warning(backend):
+    """joblib warns of cancelled tasks, and warnings are errors in this suite: none may hide the error."""
+    with on(backend), pytest.raises(ZeroDivisionError, match="item 0"):
+        list(stream(wrong_at_once, range(8), n_jobs=2))
+
+
 def test_on_cluster():
     assert not on_cluster()
     for name in ("loky", "threading", "multiprocessing", "sequential"):

@@ -266,12 +266,14 @@ def _by_joblib(call: Callable[[Any], Any], numbered: Numbered, n_jobs: int | Non
 
 @contextlib.contextmanager
 def _closing(found: Found) -> Iterator[None]:
-    """Close a generator of joblib without its warning that some results were not used."""
+    """Close a generator of joblib without its warnings that tasks were cancelled, or results not used."""
     try:
         yield
     finally:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", r"\d+ tasks .*have been successfully executed", UserWarning)
+            warnings.filterwarnings(
+                "ignore", r"\d+ tasks (have been successfully executed|which were still being processed)", UserWarning
+            )
             found.close()
 
 
