@@ -8,7 +8,8 @@ LIGHT  := $(VENV)/.demo-installed
 STAMP  := $(VENV)/.installed
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-PYTEST := $(THREADS) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest --dist loadgroup
+STEADY := HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-steady}
+PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest --dist loadgroup
 LOCKED := $(PIP) install --quiet --no-compile --require-hashes --no-deps
 
 .DEFAULT_GOAL := help

@@ -18,14 +18,19 @@ from whosin.errors import InputError
 POOL = np.random.default_rng(20).standard_normal(12)
 
 
-def plan(pool, k, noise="gaussian", size=8, draws=500, seed=0):
+def plan(pool, k, noise="gaussian", size=8, draws=500):
     pool = np.asarray(pool, dtype=float)
-    return groups._Plan(pool.reshape(len(pool), -1), k, size, draws, noise, np.random.default_rng(seed))
+    return groups._Plan(pool.reshape(len(pool), -1), k, size, draws, noise)
+
+
+def all_ratios(the_plan, record, seed=0):
+    batches = groups._Batches(the_plan, np.array([record]))
+    return groups._ratios(batches, np.random.default_rng(seed), None, None, None)[0]
 
 
 def means(the_plan, record, epsilon):
     """Mean of the samples at ε in both directions, and its standard error."""
-    ratios = groups._ratios(the_plan, np.array([record]), None)[0]
+    ratios = all_ratios(the_plan, record)
     samples = np.maximum(1.0 - math.exp(epsilon) * ratios, 0.0)
     return samples.mean(axis=1), samples.std(axis=1) / math.sqrt(the_plan.draws)
 
@@ -37,7 +42,7 @@ def means(the_plan, record, epsilon):
 def test_pairs_are_uniform(n, k):
     """Powers of two as contributions show who is in: (D, D') is uniform over the adjacent pairs, for every record."""
     pool = 2.0 ** np.arange(n)
-    batch = groups._draw(plan(pool, k, size=4), 6000)
+    batch = groups._draw(plan(pool, k, size=4), 6000, np.random.default_rng(0))
     for record in (0, n - 1):
         inside = groups._membership(plan(pool, k, size=4), batch, record)
         with_it = np.where(inside, batch.sums[..., 0], batch.less[..., 0] + pool[record])
@@ -61,7 +66,7 @@ def test_bundles_of_a_large_pool():
     pool[0] += 1.0  # an odd sum tells that record 0 is in
     for k in (350, 100, 650):
         the_plan = plan(pool, k, size=3)
-        batch = groups._draw(the_plan, 400)
+        batch = groups._draw(the_plan, 400, np.random.default_rng(0))
         np.testing.assert_array_equal(batch.sums[..., 0] % 2 == 1, groups._membership(the_plan, batch, 0))
         assert batch.sums.mean() == pytest.approx(k * pool.mean(), rel=0.02)
         spread = math.sqrt(k * (1 - k / 700) * pool.var() * 700 / 699)
@@ -90,13 +95,13 @@ def test_a_line_in_the_plane():
     """Isotropic noise sees only the distances: a pool on a line gives the one-dimensional divergence."""
     line = np.outer(POOL, [0.6, 0.8])
     found, error = means(plan(line, 6, size=64, draws=8000), 0, 0.1)
-    flat, _ = means(plan(POOL, 6, size=64, draws=8000, seed=1), 0, 0.1)
+    flat, _ = means(plan(POOL, 6, size=64, draws=8000), 0, 0.1)
     np.testing.assert_array_less(np.abs(found - flat), 8 * error)
 
 
 def test_noise_of_exponential_norm():
     """Radius Gamma(d), direction uniform."""
-    shocks = groups._shocks(plan(np.zeros((4, 3)), 2, "laplace"), 40_000)
+    shocks = groups._shocks(plan(np.zeros((4, 3)), 2, "laplace"), 40_000, np.random.default_rng(0))
     radius = np.linalg.norm(shocks, axis=1)
     assert radius.mean() == pytest.approx(3.0, rel=0.02)
     assert radius.var() == pytest.approx(3.0, rel=0.05)
@@ -176,7 +181,7 @@ def test_batches_fill_all_draws(monkeypatch):
     group_epsilons(POOL, 6, 0.5, 0.1, draws=100, groups=4, rng=0, progress=seen.append)
     assert len(seen) > 2
     assert seen[-1] == 1.0
-    assert np.all(np.isfinite(groups._ratios(plan(POOL, 6, draws=101), np.array([0]), None)))
+    assert np.all(np.isfinite(all_ratios(plan(POOL, 6, draws=101), 0)))
 
 
 def test_rounding_of_far_sums_is_allowed_for():

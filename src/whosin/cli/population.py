@@ -30,6 +30,11 @@ Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
 Method = Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")]
 Fraction = Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")]
 Level = Annotated[float, typer.Option(help="Probability that a sampled limit holds.")]
+Jobs = Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")]
+JournalFile = Annotated[
+    Path | None,
+    typer.Option("--journal", help="File that keeps the finished parts of a long run, so that it resumes."),
+]
 Seed = Annotated[int | None, typer.Option(min=0, help="Seed of sampled methods.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 
@@ -48,10 +53,19 @@ def gaussian(
     train_fraction: Fraction = 0.5,
     confidence_level: Level = 0.95,
     seed: Seed = None,
+    jobs: Jobs = -1,
+    journal: JournalFile = None,
     json: Json = False,
 ) -> None:
     """Gaussian noise on a mean or a sum."""
-    options = {"delta": delta, "clip": clip, "query": query, "method": method, "train_fraction": train_fraction}
+    options: dict[str, Any] = {
+        "delta": delta,
+        "clip": clip,
+        "query": query,
+        "method": method,
+        "train_fraction": train_fraction,
+    }
+    options |= {"n_jobs": jobs, "journal": journal}
     _run("gaussian", records, columns, epsilon, target, confidence_level, seed, json, options)
 
 
@@ -69,10 +83,19 @@ def laplace(
     train_fraction: Fraction = 0.5,
     confidence_level: Level = 0.95,
     seed: Seed = None,
+    jobs: Jobs = -1,
+    journal: JournalFile = None,
     json: Json = False,
 ) -> None:
     """Laplace noise on the mean or the sum of one column."""
-    options = {"delta": delta, "clip": clip, "query": query, "method": method, "train_fraction": train_fraction}
+    options: dict[str, Any] = {
+        "delta": delta,
+        "clip": clip,
+        "query": query,
+        "method": method,
+        "train_fraction": train_fraction,
+    }
+    options |= {"n_jobs": jobs, "journal": journal}
     _run("laplace", records, columns, epsilon, target, confidence_level, seed, json, options)
 
 
@@ -91,10 +114,8 @@ def exponential(
     train_fraction: Fraction = 0.5,
     confidence_level: Level = 0.95,
     seed: Seed = None,
-    jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
-    journal: Annotated[
-        Path | None, typer.Option(help="File that keeps the finished parts of a long exact run, so that it resumes.")
-    ] = None,
+    jobs: Jobs = -1,
+    journal: JournalFile = None,
     json: Json = False,
 ) -> None:
     """The exponential mechanism that chooses one of several candidates."""
@@ -102,8 +123,6 @@ def exponential(
 
     options: dict[str, Any] = {"delta": delta, "clip": clip, "loss": loss, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    if journal is not None and target is not None:
-        raise InputTypeError("--journal goes with --epsilon: it keeps one run")
     options["candidates"], _ = read_numeric(candidates, _split(columns), at_least=1)
     _run("exponential", records, columns, epsilon, target, confidence_level, seed, json, options)
 

@@ -42,6 +42,12 @@ def protect(
         int | None, typer.Option(min=0, help="Seed of those subsets; the draw and the noise have none.")
     ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes for the subsets; -1 takes all cores.")] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that keeps what each subset gave, so that a run resumes; as confidential as the records."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
@@ -66,6 +72,7 @@ def protect(
                 n_jobs=jobs,
                 rng=seed,
                 progress=progress,
+                journal=journal,
             )
         _fill(result, names, part, out.suffix.lower())
     if json:

@@ -25,16 +25,21 @@ exchanges x for a random outsider, one without x plays D_i' and exchanges a rand
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator
+import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.compute.fingerprint import fingerprint
 from whosin.compute.intervals import empirical_bernstein_upper
+from whosin.compute.journal import Journal, check_seeded
 from whosin.compute.pairwise import NOISES, Indices, Progress, check_pool, check_records, pairwise_epsilons
+from whosin.compute.parallel import stream
+from whosin.compute.threads import number_of_threads
 from whosin.errors import check_choice, check_number, check_probability, check_whole
 
 __all__ = ["group_epsilons"]
@@ -68,7 +73,9 @@ def group_epsilons(
     records: ArrayLike | None = None,
     noise: str = "gaussian",
     rng: Any = None,
+    n_jobs: int | None = None,
     progress: Progress | None = None,
+    journal: str | os.PathLike[str] | None = None,
 ) -> tuple[Array, Array]:
     """Return upper limits on the smallest ε of each record, which hold together at a level, and estimates.
 
@@ -91,7 +98,12 @@ def group_epsilons(
     records : array_like of int, optional
         Which records to judge; all of them if not given. Their number widens the limits by its logarithm only.
     rng : optional
-        Seed or numpy generator. A seed gives the same numbers on every machine, whatever runs beside.
+        Seed or numpy generator. A seed gives the same numbers for every number of processes, whatever runs beside.
+    n_jobs : int, optional
+        Processes, -1 for all cores; None means one. With a backend of other machines (Dask, Ray) the draws go there.
+    journal : path, optional
+        A file that keeps the finished batches of draws, some 21 bytes a record and draw. A run that was interrupted
+        resumes from it with the same ``rng``, which must be given.
 
     Returns
     -------
@@ -110,19 +122,21 @@ def group_epsilons(
     delta = check_probability("delta", delta)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     top = pairwise_epsilons(pool, scale, delta, noise=noise, records=chosen)
+    check_seeded(journal, rng)
     plan = _Plan(
         pool=(pool - pool.mean(axis=0)) / scale,
         k=k,
         groups=check_whole("groups", groups, low=1),
         draws=check_whole("draws", draws, low=2),
         noise=check_choice("noise", noise, NOISES),
-        rng=np.random.default_rng(rng),
     )
+    number_of_threads(n_jobs)  # refused here if it makes no sense
+    generator = np.random.default_rng(rng)
     open_ = np.flatnonzero((top > 0.0) & np.isfinite(top)) if delta < 1.0 else np.zeros(0, dtype=np.int64)
     upper, estimate = top.copy(), top.copy()
     if len(open_):
         log_term = math.log(4.0 * len(open_) / (1.0 - level))
-        ratios = _ratios(plan, chosen[open_], progress)
+        ratios = _ratios(_Batches(plan, chosen[open_]), generator, n_jobs, progress, journal)
         for row, both in zip(open_, ratios, strict=True):
             upper[row], estimate[row] = _search(both, float(top[row]), delta, log_term, plan.shift)
     elif progress is not None:
@@ -176,7 +190,6 @@ class _Plan:
     groups: int
     draws: int
     noise: str
-    rng: np.random.Generator
 
     @property
     def rows(self) -> int:
@@ -215,28 +228,53 @@ class _Batch:
     shock: Array
 
 
-def _ratios(plan: _Plan, chosen: Indices, progress: Progress | None) -> Array:
+@dataclass(frozen=True)
+class _Batches:
+    """The tasks: a batch of draws each, from a seed of its own."""
+
+    plan: _Plan
+    chosen: Indices
+
+    @property
+    def size(self) -> int:
+        """Draws of a batch."""
+        n, d = self.plan.pool.shape
+        return max(1, _BATCH // int(n * (d + 3) + self.plan.groups * (_CELLS // 2 + 6 * d)))
+
+    def __call__(self, job: tuple[int, int]) -> Array:
+        """q_K(y)/p_K(y) for each record, direction and draw of a batch."""
+        count, seed = job
+        batch = _draw(self.plan, count, np.random.default_rng(seed))
+        return np.stack([_record_ratios(self.plan, batch, int(record)) for record in self.chosen])
+
+
+def _ratios(
+    batches: _Batches,
+    generator: np.random.Generator,
+    n_jobs: int | None,
+    progress: Progress | None,
+    journal: str | os.PathLike[str] | None,
+) -> Array:
     """q_K(y)/p_K(y) for each record, direction and draw."""
-    ratios = np.empty((len(chosen), 2, plan.draws))
-    for start, batch in _batches(plan):
-        stop = start + len(batch.sums)
-        for row, record in enumerate(chosen):
-            ratios[row, :, start:stop] = _record_ratios(plan, batch, int(record))
-        if progress is not None:
-            progress(stop / plan.draws)
+    draws, size = batches.plan.draws, batches.size
+    starts = range(0, draws, size)
+    seeds = [int.from_bytes(generator.bytes(16), "little") for _ in starts]
+    jobs = [(min(size, draws - start), seed) for start, seed in zip(starts, seeds, strict=True)]
+    book = None if journal is None else Journal(journal, fingerprint("groups", batches, jobs))
+    ratios, done = np.empty((len(batches.chosen), 2, draws)), 0
+    with contextlib.closing(stream(batches, jobs, n_jobs=n_jobs, journal=book)) as found:
+        for number, part in found:
+            start = starts[number]
+            ratios[:, :, start : start + part.shape[2]] = part
+            done += part.shape[2]
+            if progress is not None:
+                progress(done / draws)
     return ratios
 
 
-def _batches(plan: _Plan) -> Iterator[tuple[int, _Batch]]:
-    n, d = plan.pool.shape
-    size = max(1, _BATCH // (n * (d + 3) + plan.groups * (_CELLS // 2 + 6 * d)))
-    for start in range(0, plan.draws, size):
-        yield start, _draw(plan, min(size, plan.draws - start))
-
-
-def _draw(plan: _Plan, count: int) -> _Batch:
+def _draw(plan: _Plan, count: int, rng: np.random.Generator) -> _Batch:
     """Groups of subsets, each with one random member and one random outsider to exchange."""
-    n, d, rng = *plan.pool.shape, plan.rng
+    n, d = plan.pool.shape
     r, c, b = plan.rows, plan.columns, plan.bundles
     order = rng.permuted(np.broadcast_to(np.arange(n), (count, n)), axis=1)
     picked = rng.integers(0, c, (count, plan.groups, b), dtype=np.int16)
@@ -245,7 +283,7 @@ def _draw(plan: _Plan, count: int) -> _Batch:
     cells = np.add.reduceat(cells, np.searchsorted(bundle, np.arange(b)), axis=2)
     one_hot = (picked[:, :, None, :] == np.arange(c)[:, None]).reshape(count, plan.groups, c * b)
     sums = one_hot.astype(np.float64) @ cells.reshape(count, c * b, d)
-    swaps = [plan.pool[who] for who in (_picked_one(plan, order, picked), _other_one(plan, order, picked))]
+    swaps = [plan.pool[who(plan, order, picked, rng)] for who in (_picked_one, _other_one)]
     if plan.k != r:
         sums, swaps = plan.pool.sum(axis=0) - sums, swaps[::-1]
     position = np.empty_like(order)
@@ -257,7 +295,7 @@ def _draw(plan: _Plan, count: int) -> _Batch:
         position=position,
         picked=picked,
         component=rng.integers(0, plan.groups, count),
-        shock=_shocks(plan, count),
+        shock=_shocks(plan, count, rng),
     )
 
 
@@ -266,29 +304,29 @@ def _choices(plan: _Plan, picked: NDArray[np.int16], row: Indices) -> Indices:
     return np.take_along_axis(picked, (row * plan.bundles // plan.rows)[:, :, None], axis=2)[:, :, 0].astype(np.int64)
 
 
-def _picked_one(plan: _Plan, order: Indices, picked: NDArray[np.int16]) -> Indices:
+def _picked_one(plan: _Plan, order: Indices, picked: NDArray[np.int16], rng: np.random.Generator) -> Indices:
     """A random one of the picked records, for each subset."""
-    row = plan.rng.integers(0, plan.rows, picked.shape[:2])
+    row = rng.integers(0, plan.rows, picked.shape[:2])
     return np.take_along_axis(order, _choices(plan, picked, row) * plan.rows + row, axis=1)
 
 
-def _other_one(plan: _Plan, order: Indices, picked: NDArray[np.int16]) -> Indices:
+def _other_one(plan: _Plan, order: Indices, picked: NDArray[np.int16], rng: np.random.Generator) -> Indices:
     """A random one of the records that are not picked, for each subset: in a row, or among those left over."""
     r, c = plan.rows, plan.columns
-    number = plan.rng.integers(0, len(plan.pool) - r, picked.shape[:2])
+    number = rng.integers(0, len(plan.pool) - r, picked.shape[:2])
     row, column = number % r, number // r
     column = column + (column >= _choices(plan, picked, row))
     place = np.where(number < r * (c - 1), column * r + row, number + r)
     return np.take_along_axis(order, place, axis=1)
 
 
-def _shocks(plan: _Plan, count: int) -> Array:
+def _shocks(plan: _Plan, count: int, rng: np.random.Generator) -> Array:
     """Noise of unit scale: normal, or with density ∝ exp(-‖x‖)."""
     d = plan.pool.shape[1]
-    normal = plan.rng.standard_normal((count, d))
+    normal = rng.standard_normal((count, d))
     if plan.noise == "gaussian":
         return normal
-    radius = plan.rng.standard_gamma(d, (count, 1))
+    radius = rng.standard_gamma(d, (count, 1))
     return np.asarray(radius * normal / np.linalg.norm(normal, axis=1, keepdims=True))
 
 

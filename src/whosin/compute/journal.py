@@ -12,6 +12,7 @@ import base64
 import hashlib
 import itertools
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,12 +23,18 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "check_seeded"]
 
 Array = NDArray[np.float64]
 
 _START = b'\n{"whosin journal": 1, '
 """Every line begins so; the line feed in front ends what a crash left half written."""
+
+
+def check_seeded(journal: Any, rng: Any) -> None:
+    """Refuse a journal of random draws without a seed: no other run would find them."""
+    if journal is not None and rng is None:
+        raise InputError("rng is needed with a journal (or --seed), so that another run finds the same draws")
 
 
 class Journal:
@@ -57,7 +64,7 @@ class Journal:
         if not _begins_well(start):
             raise InputError(f"{name} {str(self.path)!r} is no journal of whosin; name another file")
 
-    def read(self, tasks: int) -> Iterator[tuple[int, Array]]:
+    def read(self, tasks: float = math.inf) -> Iterator[tuple[int, Array]]:
         """Yield number and result of the tasks below ``tasks`` that are kept, each once; ``known`` lists them."""
         self.known.clear()
         wanted = self.run.encode()
@@ -85,7 +92,7 @@ class Journal:
                 os.fsync(handle)
             finally:
                 os.close(handle)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise self._refused(error) from error
         if written != len(line):
             raise self._refused("no room for a whole line")
@@ -112,7 +119,7 @@ def _unpacked(line: bytes, run: str) -> tuple[int, Array | None]:
             return -1, None
         values = np.frombuffer(base64.b64decode(content["data"]), dtype="<f8").astype(np.float64)
         return int(number), values.reshape(content["shape"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return -1, None
 
 

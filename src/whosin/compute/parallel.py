@@ -17,6 +17,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import math
 import pickle
 import sys
 import threading
@@ -24,7 +25,7 @@ import time
 import traceback
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent import futures
 from typing import Any
 
@@ -93,40 +94,55 @@ def run(
 
 def stream(
     function: Callable[[Any], Any],
-    items: Sequence[Any],
+    items: Iterable[Any],
     *,
     n_jobs: int | None = None,
     threads: bool = False,
     journal: Journal | None = None,
+    ahead: int = 16,
 ) -> Found:
     """Yield (number, function(item)): first what the journal holds, then the others as they end.
 
-    Takes what :func:`run` does. With ``threads`` the tasks of this machine share its memory, for work that is done
-    outside the interpreter's lock, and see to it themselves that numerical libraries stay on one thread.
+    Takes what :func:`run` does, and items that come one by one, which are taken only as tasks can begin. With
+    ``threads`` the tasks of this machine share its memory, for work that is done outside the interpreter's lock, and
+    see to it themselves that numerical libraries stay on one thread. A cluster is given ``ahead`` tasks a thread at a
+    time, so that small ones do not wait for each other's way.
     """
     if journal is not None:
-        yield from journal.read(len(items))
-    todo = [number for number in range(len(items)) if journal is None or number not in journal.known]
+        yield from journal.read(len(items) if isinstance(items, Sized) else math.inf)
+    todo: list[int] = []
+
+    def missing() -> Iterator[Any]:
+        for number, item in enumerate(items):
+            if journal is None or number not in journal.known:
+                todo.append(number)
+                yield item
 
     def keep(place: int, value: Any) -> None:
         if journal is not None and isinstance(value, float | np.ndarray):
             journal.write(todo[place], value)
 
-    with contextlib.closing(_carried(function, (items[i] for i in todo), n_jobs, threads, keep)) as found:
+    with contextlib.closing(_carried(function, missing(), n_jobs, threads, keep, ahead)) as found:
         for place, value in found:
             yield todo[place], value
 
 
 def in_order(
-    function: Callable[[Any], Any], items: Iterable[Any], *, n_jobs: int | None = None, threads: bool = False
+    function: Callable[[Any], Any],
+    items: Iterable[Any],
+    *,
+    n_jobs: int | None = None,
+    threads: bool = False,
+    journal: Journal | None = None,
 ) -> Iterator[Any]:
-    """Yield function(item) in the order of the items, which are taken only as tasks can begin.
+    """Yield function(item) in the order of the items, as :func:`stream` does in the order in which they end.
 
     Results that end early wait for their turn: as many as overtake the slowest of the tasks before them.
     """
     waiting: dict[int, Any] = {}
     due = 0
-    with contextlib.closing(_carried(function, items, n_jobs, threads, lambda number, value: None, 2)) as found:
+    found = stream(function, items, n_jobs=n_jobs, threads=threads, journal=journal, ahead=2)
+    with contextlib.closing(found):
         for number, value in found:
             waiting[number] = value
             while due in waiting:
@@ -191,12 +207,9 @@ def _carried(
     n_jobs: int | None,
     threads: bool,
     keep: Keep,
-    ahead: int = 16,
+    ahead: int,
 ) -> Found:
-    """Yield number and result of each task as it ends, after ``keep`` was called with them.
-
-    A cluster is given ``ahead`` tasks a thread at a time, so that small ones do not wait for each other's way.
-    """
+    """Yield number and result of each task as it ends, after ``keep`` was called with them."""
     numbered = enumerate(items)
     workers = number_of_threads(n_jobs)
     if on_cluster():

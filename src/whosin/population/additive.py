@@ -9,6 +9,7 @@ columns groups of data sets are compared instead of single ones.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -50,6 +51,8 @@ def gaussian(
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
+    journal: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
     progress: Any = None,
     rng: Any = None,
 ) -> PopulationPrivacy:
@@ -71,6 +74,11 @@ def gaussian(
     method : {"auto", "pairwise", "exact", "groups"}
         "pairwise" is the paper's bound, O(N²); "exact" is spectral, one column only; "groups" is a sampled bound for
         any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which.
+    journal : path, optional
+        File that keeps the finished draws of "groups", which resumes from it with the same ``rng`` if it was
+        interrupted. The other methods have nothing to keep.
+    n_jobs : int, optional
+        Processes for the draws, -1 for all cores; None means one.
 
     Returns
     -------
@@ -85,7 +93,7 @@ def gaussian(
     label = ApproxDP(epsilon, delta, "replace")
     return _result(
         "gaussian", pool, label, ApproxDP(min(epsilon, on_records), delta, "replace"), delta, scale, method,
-        confidence_level, progress, rng,
+        confidence_level, journal, n_jobs, progress, rng,
     )  # fmt: skip
 
 
@@ -99,6 +107,8 @@ def laplace(
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
+    journal: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
     progress: Any = None,
     rng: Any = None,
 ) -> PopulationPrivacy:
@@ -117,7 +127,7 @@ def laplace(
     scale = pool.sensitivity / epsilon
     label = PureDP(epsilon, "replace")
     here = PureDP(min(epsilon, laplace_epsilon_for(scale, 0.0, pool.widest)), "replace")
-    return _result("laplace", pool, label, here, delta, scale, method, confidence_level, progress, rng)
+    return _result("laplace", pool, label, here, delta, scale, method, confidence_level, journal, n_jobs, progress, rng)
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,8 @@ def _result(
     scale: float,
     method: str,
     confidence_level: float,
+    journal: str | os.PathLike[str] | None,
+    n_jobs: int | None,
     progress: Any,
     rng: Any,
 ) -> PopulationPrivacy:
@@ -165,8 +177,9 @@ def _result(
         lower, per_record = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta, progress).T
     elif chosen == "groups":
         per_record, _ = group_epsilons(
-            f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, progress=progress
-        )
+            f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
+            progress=progress, journal=journal,
+        )  # fmt: skip
     else:
         per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)

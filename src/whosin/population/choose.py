@@ -69,7 +69,7 @@ def largest_epsilon(
     count = check_whole("points", points, low=2)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     most = count + min(count, REFINEMENTS)
-    seeds = iter(np.random.default_rng(rng).spawn(most))
+    seeds = iter([None] * most if rng is None else np.random.default_rng(rng).spawn(most))
     looks = 0
 
     def look(epsilon: float) -> PopulationPrivacy:

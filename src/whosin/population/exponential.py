@@ -14,6 +14,7 @@ numbers describe it, from the most to the least cautious:
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def exponential(
     method: str = "auto",
     confidence_level: float = 0.95,
     draws: int | None = None,
-    journal: str | None = None,
+    journal: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     rng: Any = None,
@@ -86,7 +87,8 @@ def exponential(
         distinct candidates and hundreds of records; "monte_carlo" certifies an upper limit for any size with
         ``confidence_level``. "auto" takes the best that is quick.
     journal : path, optional
-        File that keeps the finished parts of a long exact run, which resumes from it if it was interrupted.
+        File that keeps the finished parts of a long run, exact or "monte_carlo", which resumes from it if it was
+        interrupted. A simulated one needs ``rng``, the same in both runs.
     progress : callable, optional
         Called with the finished share of the work, rising to 1.
 
@@ -105,7 +107,10 @@ def exponential(
     pool = clipped(records, clip)
     k = train_size(len(pool), train_fraction)
     options = numeric_records(candidates, "candidates", at_least=1)
-    losses, change, spread = _losses(pool, options, clip, loss, sensitivity, k)
+    with np.errstate(over="ignore", invalid="ignore"):
+        losses, change, spread = _losses(pool, options, clip, loss, sensitivity, k)
+    if not (np.isfinite(losses).all() and np.isfinite([change, spread]).all()):
+        raise InputError("records, candidates and clip take numbers whose losses are finite, got larger ones")
     scale = epsilon / (2.0 * change) if change > 0.0 else 0.0
     logits = scale * losses / k
     chosen = _choose(method, logits, k)
@@ -204,7 +209,7 @@ def _solve(
     delta: float,
     confidence_level: float,
     draws: int | None,
-    journal: str | None,
+    journal: str | os.PathLike[str] | None,
     n_jobs: int | None,
     progress: Progress | None,
     rng: Any,
@@ -220,6 +225,7 @@ def _solve(
             rng=rng,
             n_jobs=n_jobs,
             progress=progress,
+            journal=journal,
         )
         return certificate.per_record, None
     if method == "exact":

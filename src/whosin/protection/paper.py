@@ -21,7 +21,7 @@ __all__ = ["izzo_noise", "paper_scale"]
 
 def paper_scale(eta: float, sigma: float, moment: float = 2.0) -> float:
     """Return (6.16/η)^(1 + 2/M)·σ, the scale of corollary 10 for a bound σ on the M-th central moment's root."""
-    target = check_number("eta", eta, low=0.0, high=0.5, open_low=True, open_high=True)
+    target = check_number("eta", eta, low=1e-12, high=0.5, open_high=True)
     spread = check_number("sigma", sigma, low=0.0, open_high=True)
     order = check_number("moment", moment, low=1.0, open_high=True)
     return float((6.16 / target) ** (1.0 + 2.0 / order) * spread)
@@ -51,6 +51,7 @@ def izzo_noise(
     trainer = Trainer(understood, pool, draw_of(len(pool), train_fraction)).settled(seeds[0])
     values = np.array(collect(run(trainer.train_on_draw, seeds, n_jobs), "subsets"))
     away = np.abs(values - values.mean(axis=0))
-    spread = (away**moment).mean(axis=0) ** (1.0 / moment)
+    largest = float(away.max()) or 1.0
+    spread = ((away / largest) ** moment).mean(axis=0) ** (1.0 / moment) * largest
     coordinates = int(np.prod(values.shape[1:]))
     return np.asarray(factor * coordinates ** (1.0 / moment) * spread)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.compute.journal import check_seeded
 from whosin.compute.shift import NOISES
 from whosin.errors import (
     CalibrationError,
@@ -365,8 +366,7 @@ def _budget(subsets: Any, confidence_level: Any, n_jobs: Any, journal: Any, rng:
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     if n_jobs is not None and (check_whole("n_jobs", n_jobs, low=-(10**6)) == 0):
         raise InputError("n_jobs takes a number of processes or None, got 0")
-    if journal is not None and rng is None:
-        raise InputError("rng is needed with journal=: a number, so that another run finds the same subsets")
+    check_seeded(journal, rng)
     return Budget(count, level, n_jobs, None, journal)
 
 

@@ -43,11 +43,11 @@ class Sums:
     squares: Array
 
     def add(self, other: Sums) -> None:
-        for mine, more in zip(self._parts, other._parts, strict=True):
+        for mine, more in zip(self.parts, other.parts, strict=True):
             mine += more
 
     @property
-    def _parts(self) -> tuple[NDArray[Any], ...]:
+    def parts(self) -> tuple[NDArray[Any], ...]:
         return self.count, self.total, self.squares
 
     @property
@@ -83,6 +83,23 @@ class Block:
     def add(self, other: Block) -> None:
         self.frequencies.add(other.frequencies)
         self.differences.add(other.differences)
+
+    def packed(self) -> Array:
+        """Return all numbers in a row, for a journal or another machine; counts are below 2⁵³ and stay exact."""
+        return np.concatenate([np.ravel(part).astype(np.float64) for part in self._parts])
+
+    @classmethod
+    def unpacked(cls, numbers: Array, outcomes: int, records: int) -> Block:
+        """Return the block that :meth:`packed` gave these numbers."""
+        block, start = cls.empty(outcomes, records), 0
+        for part in block._parts:
+            part[...] = numbers[start : start + part.size].reshape(part.shape)
+            start += part.size
+        return block
+
+    @property
+    def _parts(self) -> tuple[NDArray[Any], ...]:
+        return self.frequencies.parts + self.differences.parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,6 +19,7 @@ O(draws·N·m) time, O(N·m) memory.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -113,6 +114,7 @@ def certify(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     time_budget: float | None = None,
+    journal: str | os.PathLike[str] | None = None,
 ) -> SoftmaxCertificate:
     """Return a certified (ε̃, δ) for the exponential mechanism on a uniform k-subset of a pool.
 
@@ -142,6 +144,9 @@ def certify(
     time_budget : float, optional
         Seconds after which no further block of draws is begun. The clock does not look at the values drawn, so the
         limits hold for the number of draws that were made; such a result cannot be repeated exactly.
+    journal : path, optional
+        A file that keeps the finished blocks of draws, at most 100 of each kind and some 22·N·m bytes a block. A run
+        that was interrupted resumes from it with the same ``rng``, which must be given.
 
     Returns
     -------
@@ -158,7 +163,7 @@ def certify(
     confidence_level = check_number(
         "confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True
     )
-    plan = Plan.checked(draws, probability_draws, representatives, rng, n_jobs, progress, time_budget)
+    plan = Plan.checked(draws, probability_draws, representatives, rng, n_jobs, progress, time_budget, journal)
     game = Game.prepared(table, k)
     caps = Caps.of(game, table)
     if caps.largest == 0.0:

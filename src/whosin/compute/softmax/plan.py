@@ -1,15 +1,19 @@
-"""How the effort of a simulated certificate is spent: numbers of draws, blocks, threads, time and progress."""
+"""How the effort of a simulated certificate is spent: numbers of draws, blocks, threads, time, journal and progress."""
 
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from whosin.compute.fingerprint import fingerprint
+from whosin.compute.journal import Journal, check_seeded
 from whosin.compute.parallel import in_order
 from whosin.compute.softmax.draws import Block, Sampler
 from whosin.compute.softmax.game import Game
@@ -22,6 +26,8 @@ __all__ = ["Plan", "draw"]
 
 BLOCK = 2**22
 """Numbers in a block of draws, roughly: enough to be worth a thread's while."""
+MOST_BLOCKS = 100
+"""Blocks of a kind, so that a journal of them stays small."""
 DEFAULT_WORK = 3 * 10**9
 DEFAULT_SAMPLES = 20_000
 """Samples of each record, unless asked otherwise or too much work."""
@@ -39,6 +45,7 @@ class Plan:
     progress: Progress | None
     start: float
     seconds: float
+    journal: str | os.PathLike[str] | None
 
     @classmethod
     def checked(
@@ -50,7 +57,11 @@ class Plan:
         n_jobs: int | None,
         progress: Progress | None,
         time_budget: float | None,
+        journal: str | os.PathLike[str] | None,
     ) -> Plan:
+        check_seeded(journal, rng)
+        if journal is not None and time_budget is not None:
+            raise InputTypeError("journal and time_budget exclude each other: one repeats a run, the other cannot")
         if isinstance(representatives, bool | np.bool_):
             representatives = MOST_REPRESENTATIVES if representatives else 0
         if progress is not None:
@@ -65,6 +76,7 @@ class Plan:
             progress,
             time.monotonic(),
             math.inf if time_budget is None else check_number("time_budget", time_budget, low=0.0, open_low=True),
+            journal,
         )
 
 
@@ -74,10 +86,12 @@ def draw(game: Game, sampler: Sampler, plan: Plan, seeds: list[np.random.SeedSeq
     wide, narrow = game.outcomes * sampler.width, game.outcomes * game.matched
     clock = _Clock(2.0 * draws * wide + further * narrow, plan.progress, plan.start + 0.3 * plan.seconds)
     sizes = _block_sizes(further, sampler.batch(game.matched), narrow)
-    first = _sum_of_blocks(sampler.probability_block, sizes, seeds[0], plan.n_jobs, clock, narrow)
+    drawing = _Drawing(sampler.probability_block, game.outcomes, 0)
+    first = _sum_of_blocks(drawing, sizes, seeds[0], plan, clock, narrow)
     clock.end = plan.start + plan.seconds
     sizes = _block_sizes(draws, sampler.batch(sampler.width), wide)
-    second = _sum_of_blocks(sampler.block, sizes, seeds[1], plan.n_jobs, clock, 2.0 * wide)
+    drawing = _Drawing(sampler.block, game.outcomes, len(sampler.evaluated))
+    second = _sum_of_blocks(drawing, sizes, seeds[1], plan, clock, 2.0 * wide)
     clock.finish()
     return first, second
 
@@ -122,13 +136,23 @@ class _Clock:
         return time.monotonic() >= self.end
 
 
+@dataclass(frozen=True)
+class _Drawing:
+    """The task of a block; its result is in a row of numbers, which a journal takes."""
+
+    worker: Callable[[int, np.random.SeedSequence], Block]
+    outcomes: int
+    records: int
+
+    def __call__(self, job: tuple[int, np.random.SeedSequence]) -> NDArray[np.float64]:
+        return self.worker(*job).packed()
+
+    def block(self, numbers: NDArray[np.float64]) -> Block:
+        return Block.unpacked(numbers, self.outcomes, self.records)
+
+
 def _sum_of_blocks(
-    worker: Callable[[int, np.random.SeedSequence], Block],
-    sizes: list[int],
-    seed: np.random.SeedSequence,
-    n_jobs: int | None,
-    clock: _Clock,
-    cost: float,
+    drawing: _Drawing, sizes: list[int], seed: np.random.SeedSequence, plan: Plan, clock: _Clock, cost: float
 ) -> Block:
     """Sum blocks of the given sizes, each with its own seed, until the list or the time is over; at least one block.
 
@@ -141,27 +165,19 @@ def _sum_of_blocks(
                 return
             yield size, seed.spawn(1)[0]
 
-    results = in_order(_Drawing(worker), jobs(), n_jobs=n_jobs, threads=True)
-    total: Block = next(results)
-    clock.tick(sizes[0] * cost)
-    for block, size in zip(results, sizes[1:], strict=False):
-        total.add(block)
+    journal = None
+    if plan.journal is not None:
+        journal = Journal(plan.journal, fingerprint("softmax draws", drawing, sizes, seed.entropy, seed.spawn_key))
+    total = Block.empty(drawing.outcomes, drawing.records)
+    results = in_order(drawing, jobs(), n_jobs=plan.n_jobs, threads=True, journal=journal)
+    for numbers, size in zip(results, sizes, strict=False):
+        total.add(drawing.block(numbers))
         clock.tick(size * cost)
     return total
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """The task of a block."""
-
-    worker: Callable[[int, np.random.SeedSequence], Block]
-
-    def __call__(self, job: tuple[int, np.random.SeedSequence]) -> Block:
-        return self.worker(*job)
-
-
 def _block_sizes(draws: int, batch: int, width: int) -> list[int]:
     """Split ``draws`` into blocks of whole batches that are worth a thread's while; the last block takes the rest."""
-    size = batch * max(8, BLOCK // (batch * width))
+    size = batch * max(8, BLOCK // (batch * width), math.ceil(draws / (batch * MOST_BLOCKS)))
     full, rest = divmod(draws, size)
     return [size] * full + ([rest] if rest else [])
