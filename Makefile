@@ -13,7 +13,7 @@ PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -
 LOCKED := $(PIP) install --quiet --no-compile --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-newest fuzz check docs bench experiments lock vulnerabilities sbom clean
+.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz check docs bench experiments lock vulnerabilities sbom clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
@@ -44,6 +44,11 @@ test-newest: ## the tests with the newest version of each dependency (.venv-newe
 	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,protect,report]' pandas pyarrow pytest \
 		pytest-xdist hypothesis mpmath
 	$(THREADS) .venv-newest/bin/python -m pytest -n 2 --dist loadgroup
+
+test-ray: ## the tests on a real Ray cluster of this machine (.venv-ray)
+	$(PYTHON) -m venv .venv-ray
+	.venv-ray/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,protect,ray,dask]' polars pytest pytest-xdist hypothesis
+	$(THREADS) .venv-ray/bin/python -m pytest tests/cluster/test_ray.py
 
 fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)
 	@$(LOCKED) -r requirements/fuzz.txt

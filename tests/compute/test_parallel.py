@@ -19,7 +19,7 @@ from whosin.errors import InputError, WhosinError
 
 
 class Foreign(ThreadingBackend):
-    """Stands for backends of other machines; hands over whole lists only, as Ray does."""
+    """Stands for backends of other machines; hands over whole lists only."""
 
     supports_return_generator = False
 

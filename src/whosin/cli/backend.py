@@ -112,7 +112,7 @@ def _ray(scheduler: str | None, workers: int | None) -> Iterator[None]:
         import ray  # type: ignore[import-not-found]
         from ray.util.joblib import register_ray  # type: ignore[import-not-found]
     except ImportError:
-        raise MissingExtraError("the backend 'ray' needs Ray: pip install ray") from None
+        raise MissingExtraError("the backend 'ray' needs Ray: pip install 'whosin[ray]'") from None
     try:
         ray.init(address=scheduler, num_cpus=workers if scheduler is None else None, log_to_driver=False)
     except Exception as error:

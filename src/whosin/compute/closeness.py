@@ -20,12 +20,12 @@ def closeness_slopes(p: Array, q: Array, delta: float) -> Array:
     """
     if len(p) == 0:
         return np.zeros(0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratios = np.where(p > 0, p / q, 0.0)
     if delta == 0.0:
         return np.asarray(ratios.max(axis=1))
     order = np.argsort(-ratios, axis=1, kind="stable")
     tpr, fpr = (np.cumsum(np.take_along_axis(law, order, axis=1), axis=1) for law in (p, q))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slopes = np.where(tpr > delta * (1.0 + 1e-14), (tpr - delta) / fpr, 0.0)
     return np.asarray(slopes.max(axis=1))

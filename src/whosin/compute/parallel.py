@@ -2,13 +2,10 @@
 
 Where the tasks run is joblib's choice of backend. Without one they run here, in processes, or in threads where the work
 is done outside the interpreter's lock. Inside ``joblib.parallel_config(backend="dask")`` they go to the workers of the
-active Dask client, inside ``backend="ray"`` or any other registered backend through joblib itself. Tasks get all their
-chance from their arguments and numerical libraries are held to one thread, so results do not depend on where, in which
-order and how many at a time they run. (Processors of different kinds may round differently in the last place.)
-
-Dask is called directly, not through joblib, for three reasons. The function travels once, as a task of its own that the
-scheduler can repeat: data scattered by joblib is lost with the worker that holds it. A task that ends four workers in a
-row comes back as an error, on which joblib waits for ever. And what is left after an error is cancelled.
+active Dask client, inside ``backend="ray"`` to those of the Ray cluster (:mod:`whosin.compute.clusters`), inside any
+other registered backend through joblib itself. Tasks get all their chance from their arguments and numerical libraries
+are held to one thread, so results do not depend on where, in which order and how many at a time they run. (Processors
+of different kinds may round differently in the last place.)
 """
 
 from __future__ import annotations
@@ -18,29 +15,23 @@ import dataclasses
 import functools
 import itertools
 import math
-import pickle
 import sys
-import threading
-import time
-import traceback
-import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent import futures
 from typing import Any
 
 import numpy as np
 
+from whosin.compute.clusters import Found, Keep, Numbered, on_dask, on_ray
 from whosin.compute.fingerprint import versions
 from whosin.compute.journal import Journal
+from whosin.compute.one_thread import one_thread
+from whosin.compute.task_errors import TaskError, numbered_call
 from whosin.compute.threads import Progress, number_of_threads
-from whosin.errors import InputError, WhosinError
+from whosin.errors import InputError
 
 __all__ = ["by_rows", "in_order", "on_cluster", "run", "stream"]
-
-Keep = Callable[[int, Any], None]
-Numbered = Iterator[tuple[int, Any]]
-Found = Generator[tuple[int, Any], None, None]
 
 ROWS = 1024
 """Rows of a block of :func:`by_rows`, at least; at most ``BLOCKS`` blocks."""
@@ -213,11 +204,12 @@ def _carried(
     numbered = enumerate(items)
     workers = number_of_threads(n_jobs)
     if on_cluster():
-        client = getattr(_backend(), "client", None)
-        call = functools.partial(_elsewhere, expected=versions(), threads=threads)
-        if client is not None and type(_backend()).__name__ == "DaskDistributedBackend":
-            return _on_dask(client, call, function, numbered, ahead, keep)
-        return _by_joblib(functools.partial(call, function=function), numbered, n_jobs, keep)
+        backend, call = _backend(), functools.partial(_elsewhere, expected=versions(), threads=threads)
+        if type(backend).__name__ == "DaskDistributedBackend" and backend.client is not None:
+            return on_dask(backend.client, call, function, numbered, ahead, keep)
+        if type(backend).__name__ == "RayBackend":
+            return on_ray(call, function, numbered, ahead, keep)
+        return _by_joblib(functools.partial(call, function=function), numbered, n_jobs or -1, keep)
     if threads:
         return _in_threads(function, numbered, workers, keep)
     if workers == 1:
@@ -264,14 +256,14 @@ def _by_joblib(call: Callable[[Any], Any], numbered: Numbered, n_jobs: int | Non
     """
     import joblib
 
-    tasks = (joblib.delayed(_numbered)(call, number, item) for number, item in numbered)
+    tasks = (joblib.delayed(numbered_call)(call, number, item) for number, item in numbered)
     if _backend_now().supports_return_generator:
         found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
     else:
         found = _in_lists(tasks, n_jobs)
     with _closing(found):
         for number, value in found:
-            if isinstance(value, _Error):
+            if isinstance(value, TaskError):
                 raise value.as_it_was()
             keep(number, value)
             yield number, value
@@ -296,114 +288,7 @@ def _in_lists(tasks: Iterator[Any], n_jobs: int | None) -> Found:
     some = 4 * joblib.effective_n_jobs(n_jobs)
     while part := list(itertools.islice(tasks, some)):
         ended = joblib.Parallel(n_jobs=n_jobs)(part)
-        yield from sorted(ended, key=lambda result: isinstance(result[1], _Error))
-
-
-def _on_dask(
-    client: Any, call: Callable[..., Any], function: Callable[[Any], Any], numbered: Numbered, ahead: int, keep: Keep
-) -> Found:
-    """Tasks of a Dask client, ``ahead`` a thread of the cluster at a time; whoever joins the cluster gets some too."""
-    import dask
-    from distributed import as_completed
-
-    name = f"whosin-{uuid.uuid4().hex}"
-    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        placed = client.submit(_unpacked, _packed(function), key=f"{name}-function")
-    running: dict[Any, int] = {}
-    ended: Any = as_completed(with_results=True, raise_errors=False)  # type: ignore[no-untyped-call]
-    room = _Room(client, ahead)
-    try:
-        while True:
-            if begin := list(itertools.islice(numbered, max(0, room.size() - len(running)))):
-                numbers, items = zip(*begin, strict=True)
-                begun = client.map(call, items, function=placed, key=[f"{name}-{number}" for number in numbers])
-                running.update(zip(begun, numbers, strict=True))
-                ended.update(begun)
-            if not running:
-                return
-            for future, result in ended.next_batch():
-                value, number = _value(future, result), running[future]
-                keep(number, value)
-                del running[future]
-                yield number, value
-    finally:
-        if client.status == "running":
-            for future, number in running.items():
-                if future.status == "finished":
-                    keep(number, future.result(timeout=10))
-            client.cancel([placed, *running], force=True)
-
-
-class _Room:
-    """How many tasks a cluster is given at a time: some a thread, looked up once a second."""
-
-    def __init__(self, client: Any, ahead: int) -> None:
-        self.client, self.ahead, self.looked, self.tasks = client, ahead, -1.0, ahead
-
-    def size(self) -> int:
-        if time.monotonic() - self.looked > 1.0:
-            self.tasks = self.ahead * max(1, sum(self.client.nthreads().values()))
-            self.looked = time.monotonic()
-        return self.tasks
-
-
-def _value(future: Any, result: Any) -> Any:
-    from distributed.client import FutureCancelledError
-    from distributed.scheduler import KilledWorker
-
-    if future.status == "finished":
-        return result
-    try:
-        return future.result()
-    except KilledWorker as error:
-        raise WhosinError(
-            f"a task ended every worker that tried it: too little memory, or code that crashes Python ({error})"
-        ) from error
-    except FutureCancelledError as error:
-        raise WhosinError(f"the Dask scheduler is gone, or dropped a task ({error})") from error
-    except ModuleNotFoundError as error:
-        raise WhosinError(f"the workers lack a package that is installed here: {error}") from error
-
-
-def _packed(function: Callable[[Any], Any]) -> bytes:
-    import cloudpickle  # type: ignore[import-untyped]
-
-    try:
-        return bytes(cloudpickle.dumps(function, protocol=5))
-    except Exception as error:
-        raise InputError(
-            f"work on other machines takes functions and data that can be pickled, got: {error}"
-        ) from error
-
-
-def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(packed)
-
-
-def _numbered(call: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
-    try:
-        return number, call(item)
-    except Exception as error:
-        return number, _Error(error, traceback.format_exc())
-
-
-class _Error:
-    """What a task raised, and where."""
-
-    def __init__(self, error: Exception, place: str) -> None:
-        self.error, self.place = error, place
-
-    def as_it_was(self) -> Exception:
-        if self.error.__traceback__ is None:  # it comes from another process
-            self.error.add_note(self.place)
-        return self.error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        try:
-            pickle.loads(pickle.dumps(self.error))
-        except Exception:
-            return _Error, (WhosinError(f"{type(self.error).__name__}: {self.error}"), self.place)
-        return _Error, (self.error, self.place)
+        yield from sorted(ended, key=lambda result: isinstance(result[1], TaskError))
 
 
 def _elsewhere(item: Any, *, expected: dict[str, str], threads: bool, function: Callable[[Any], Any]) -> Any:
@@ -420,7 +305,7 @@ def _elsewhere(item: Any, *, expected: dict[str, str], threads: bool, function: 
 
 
 def _quietly(function: Callable[[Any], Any], item: Any) -> Any:
-    with _one_thread:
+    with one_thread:
         return function(item)
 
 
@@ -433,51 +318,3 @@ def _backend_now() -> Any:
     from joblib.parallel import get_active_backend
 
     return get_active_backend()[0]
-
-
-class _OneThread:
-    """Holds numerical libraries to one thread while tasks run in this process, in whichever threads.
-
-    BLAS has one setting for all threads: the first task in sets it, the last one out restores it. OpenMP has one for
-    each thread.
-    """
-
-    def __init__(self) -> None:
-        self.lock, self.tasks, self.modules = threading.Lock(), 0, 0
-        self.controller: Any = None
-        self.blas: Any = None
-        self.own = threading.local()
-
-    def __enter__(self) -> None:
-        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
-
-        with self.lock:
-            if self.modules != len(sys.modules):  # looking for libraries takes 10 ms: only where some may be new
-                self.controller, self.modules = ThreadpoolController(), len(sys.modules)
-            self.tasks += 1
-            if self.tasks == 1:
-                _release_openblas()
-                self.blas = self.controller.select(user_api="blas").limit(limits=1)
-            openmp = self.controller.select(user_api="openmp").limit(limits=1)
-        self.own.stack = [*getattr(self.own, "stack", []), openmp]
-
-    def __exit__(self, *reason: object) -> None:
-        self.own.stack.pop().restore_original_limits()
-        with self.lock:
-            self.tasks -= 1
-            if self.tasks == 0:
-                _release_openblas()
-                self.blas.restore_original_limits()
-                _release_openblas()
-
-
-def _release_openblas() -> None:
-    """Let any thread set OpenBLAS: recent versions of threadpoolctl ignore all but the first that did."""
-    import threadpoolctl
-
-    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
-    if release is not None:
-        release(force=True)
-
-
-_one_thread = _OneThread()

@@ -1,0 +1,173 @@
+"""Tasks on the workers of a Dask or a Ray cluster, which are called directly, not through their backends of joblib.
+
+There are three reasons. The function travels once, and the cluster can hand it out again when a worker dies: data that
+joblib scatters on Dask is lost with the worker that holds it. A task whose worker died is done again, and one that ends
+four workers in a row comes back as an error, on which joblib waits for ever with Dask. And what is left after an error
+is cancelled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pickle
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+from whosin.compute.task_errors import TaskError, numbered_call
+from whosin.errors import InputError, WhosinError
+
+__all__ = ["Found", "Keep", "Numbered", "on_dask", "on_ray"]
+
+Keep = Callable[[int, Any], None]
+Numbered = Iterator[tuple[int, Any]]
+Found = Generator[tuple[int, Any], None, None]
+
+RETRIES = 3
+"""How often Ray begins a task again whose worker died."""
+
+
+def on_dask(
+    client: Any, call: Callable[..., Any], function: Callable[[Any], Any], numbered: Numbered, ahead: int, keep: Keep
+) -> Found:
+    """Tasks of a Dask client, ``ahead`` a thread of the cluster at a time; whoever joins the cluster gets some too."""
+    import dask
+    from distributed import as_completed
+
+    name = f"whosin-{uuid.uuid4().hex}"
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+        placed = client.submit(_unpacked, _packed(function), key=f"{name}-function")
+    running: dict[Any, int] = {}
+    ended: Any = as_completed(with_results=True, raise_errors=False)  # type: ignore[no-untyped-call]
+    room = _Room(lambda: sum(client.nthreads().values()), ahead)
+    try:
+        while True:
+            if begin := list(itertools.islice(numbered, max(0, room.size() - len(running)))):
+                numbers, items = zip(*begin, strict=True)
+                begun = client.map(call, items, function=placed, key=[f"{name}-{number}" for number in numbers])
+                running.update(zip(begun, numbers, strict=True))
+                ended.update(begun)
+            if not running:
+                return
+            for future, result in ended.next_batch():
+                value, number = _value(future, result), running[future]
+                keep(number, value)
+                del running[future]
+                yield number, value
+    finally:
+        if client.status == "running":
+            for future, number in running.items():
+                if future.status == "finished":
+                    keep(number, future.result(timeout=10))
+            client.cancel([placed, *running], force=True)
+
+
+def _value(future: Any, result: Any) -> Any:
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    if future.status == "finished":
+        return result
+    try:
+        return future.result()
+    except KilledWorker as error:
+        raise WhosinError(
+            f"a task ended every worker that tried it: too little memory, or code that crashes Python ({error})"
+        ) from error
+    except FutureCancelledError as error:
+        raise WhosinError(f"the Dask scheduler is gone, or dropped a task ({error})") from error
+    except ModuleNotFoundError as error:
+        raise WhosinError(f"the workers lack a package that is installed here: {error}") from error
+
+
+def on_ray(
+    call: Callable[..., Any], function: Callable[[Any], Any], numbered: Numbered, ahead: int, keep: Keep
+) -> Found:
+    """Tasks of the Ray cluster that this process is connected to, ``ahead`` a processor of the cluster at a time."""
+    import ray  # type: ignore[import-not-found]
+
+    placed = _placed(ray, function)
+    begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_ray_task)
+    room = _Room(lambda: int(ray.cluster_resources().get("CPU", 1)), ahead)
+    running: dict[Any, int] = {}
+    try:
+        while True:
+            for number, item in itertools.islice(numbered, max(0, room.size() - len(running))):
+                running[begin.remote(call, placed, number, item)] = number
+            if not running:
+                return
+            for ended in ray.wait(list(running), num_returns=1)[0]:
+                number, value = _ray_value(ray, ended)
+                if isinstance(value, TaskError):
+                    del running[ended]
+                    raise value.as_it_was()
+                keep(number, value)
+                del running[ended]
+                yield number, value
+    finally:
+        if running and ray.is_initialized():
+            ready = ray.wait(list(running), num_returns=len(running), timeout=0)[0]
+            for number, value in _ray_values(ray, ready):
+                keep(number, value)
+            for left in set(running) - set(ready):
+                ray.cancel(left)
+
+
+def _ray_task(call: Callable[..., Any], function: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
+    return numbered_call(lambda one: call(one, function=function), number, item)
+
+
+def _placed(ray: Any, function: Callable[[Any], Any]) -> Any:
+    """The function in Ray's store, from where every worker fetches it."""
+    _packed(function)
+    return ray.put(function)
+
+
+def _ray_values(ray: Any, ready: list[Any]) -> Iterator[tuple[int, Any]]:
+    """What went well among the tasks that ended while another one failed."""
+    for ended in ready:
+        with contextlib.suppress(WhosinError):
+            number, value = _ray_value(ray, ended)
+            if not isinstance(value, TaskError):
+                yield number, value
+
+
+def _ray_value(ray: Any, ended: Any) -> Any:
+    try:
+        return ray.get(ended)
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError) as error:
+        raise WhosinError(
+            f"a task ended every worker that tried it: too little memory, or code that crashes Python ({error})"
+        ) from error
+    except ray.exceptions.RayError as error:
+        raise WhosinError(f"Ray lost a task; do its workers have the packages of the caller? ({error})") from error
+
+
+class _Room:
+    """How many tasks a cluster is given at a time: some a thread, looked up once a second."""
+
+    def __init__(self, threads: Callable[[], int], ahead: int) -> None:
+        self.threads, self.ahead, self.looked, self.tasks = threads, ahead, -1.0, ahead
+
+    def size(self) -> int:
+        if time.monotonic() - self.looked > 1.0:
+            self.tasks = self.ahead * max(1, self.threads())
+            self.looked = time.monotonic()
+        return self.tasks
+
+
+def _packed(function: Callable[[Any], Any]) -> bytes:
+    import cloudpickle  # type: ignore[import-untyped]
+
+    try:
+        return bytes(cloudpickle.dumps(function, protocol=5))
+    except Exception as error:
+        raise InputError(
+            f"work on other machines takes functions and data that can be pickled, got: {error}"
+        ) from error
+
+
+def _unpacked(packed: bytes) -> Any:
+    return pickle.loads(packed)

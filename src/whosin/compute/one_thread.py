@@ -1,0 +1,57 @@
+"""Numerical libraries on one thread: on more, they add up in another order."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+__all__ = ["one_thread"]
+
+
+class _OneThread:
+    """Holds numerical libraries to one thread while tasks run in this process, in whichever threads.
+
+    BLAS has one setting for all threads: the first task in sets it, the last one out restores it. OpenMP has one for
+    each thread.
+    """
+
+    def __init__(self) -> None:
+        self.lock, self.tasks, self.modules = threading.Lock(), 0, 0
+        self.controller: Any = None
+        self.blas: Any = None
+        self.own = threading.local()
+
+    def __enter__(self) -> None:
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+        with self.lock:
+            if self.modules != len(sys.modules):  # looking for libraries takes 10 ms: only where some may be new
+                self.controller, self.modules = ThreadpoolController(), len(sys.modules)
+            self.tasks += 1
+            if self.tasks == 1:
+                _release_openblas()
+                self.blas = self.controller.select(user_api="blas").limit(limits=1)
+            openmp = self.controller.select(user_api="openmp").limit(limits=1)
+        self.own.stack = [*getattr(self.own, "stack", []), openmp]
+
+    def __exit__(self, *reason: object) -> None:
+        self.own.stack.pop().restore_original_limits()
+        with self.lock:
+            self.tasks -= 1
+            if self.tasks == 0:
+                _release_openblas()
+                self.blas.restore_original_limits()
+                _release_openblas()
+
+
+def _release_openblas() -> None:
+    """Let any thread set OpenBLAS: recent versions of threadpoolctl ignore all but the first that did."""
+    import threadpoolctl
+
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+
+
+one_thread = _OneThread()
