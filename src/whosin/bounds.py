@@ -367,8 +367,14 @@ def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Bo
     ]
 
 
+_LEAST_LOG_MU = -709.0
+
+
 def _gaussian_mu(epsilon: float, delta: float) -> float | None:
-    """μ of the Gaussian mechanism that is exactly (ε, δ)-DP (Balle and Wang 2018), or None where there is none."""
+    """μ of the Gaussian mechanism that is exactly (ε, δ)-DP (Balle and Wang 2018), or None where there is none.
+
+    Where it is below e^-709, that.
+    """
     if not 0.0 < delta < 1.0 or math.isinf(epsilon):
         return None
     from scipy.optimize import brentq
@@ -376,7 +382,9 @@ def _gaussian_mu(epsilon: float, delta: float) -> float | None:
     def excess(log_mu: float) -> float:
         return GaussianDP(math.exp(log_mu)).roc().divergence(math.exp(min(epsilon, 700.0))) - delta
 
-    return math.exp(float(brentq(excess, -709.0, 8.0, xtol=1e-14)))
+    if excess(_LEAST_LOG_MU) >= 0.0:
+        return math.exp(_LEAST_LOG_MU)
+    return math.exp(float(brentq(excess, _LEAST_LOG_MU, 8.0, xtol=1e-14)))
 
 
 def _mark(rows: list[Bound]) -> tuple[Bound, ...]:

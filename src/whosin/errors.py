@@ -68,6 +68,20 @@ class AssumptionWarning(WhosinWarning):
     """The answer holds only under an assumption that was not checked."""
 
 
+LARGEST_WHOLE = 10**1000
+"""Whole numbers beyond this are refused: Python does not write those of some thousand digits."""
+_SHOWN = 200
+
+
+def shown(value: Any) -> str:
+    """Return a value as errors show it: written out, and cut where it is long."""
+    try:
+        text = repr(value)
+    except Exception:  # a number too long for Python to write, or a class with a mistake in it
+        return f"what cannot be written, of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
 def check_number(
     name: str,
     value: Any,
@@ -79,13 +93,13 @@ def check_number(
 ) -> float:
     """Return ``value`` as a float inside the stated interval, or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InputTypeError(f"{name} takes a number, got {value!r} of type {type(value).__name__}")
+        raise InputTypeError(f"{name} takes a number, got {shown(value)} of type {type(value).__name__}")
     number = _as_float(value)
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high
     if math.isnan(number) or too_low or too_high:
         left, right = "(" if open_low else "[", ")" if open_high else "]"
-        raise InputError(f"{name} takes a number in {left}{low:g}, {high:g}{right}, got {value!r}")
+        raise InputError(f"{name} takes a number in {left}{low:g}, {high:g}{right}, got {shown(value)}")
     return number
 
 
@@ -112,13 +126,20 @@ def check_prior(value: Any, name: str = "prior") -> float:
 def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None) -> int:
     """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InputTypeError(f"{name} takes a whole number, got {value!r} of type {type(value).__name__}")
+        raise InputTypeError(f"{name} takes a whole number, got {shown(value)} of type {type(value).__name__}")
     number = int(value) if isinstance(value, numbers.Integral) else _as_float(value)
-    limit = "" if high is None else f" and at most {high}"
+    most = LARGEST_WHOLE if high is None else high
     whole = isinstance(number, int) or number.is_integer()
-    if not whole or number < low or (high is not None and number > high):
-        raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {value!r}")
+    if not whole or number < low or number > most:
+        limit = "" if high is None and number <= most else f" and at most {_brief(most)}"
+        raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {shown(value)}")
     return int(number)
+
+
+def _brief(number: int) -> str:
+    from decimal import Decimal
+
+    return str(number if number < 10**30 else Decimal(number).normalize())
 
 
 def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -128,7 +149,7 @@ def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     except ValueError:
         given = np.asarray(None)
     if given.dtype.kind not in "iuf":
-        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {value!r}")
+        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {shown(value)}")
     rates = given.astype(np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
         worst = rates.ravel()[~((rates >= 0.0) & (rates <= 1.0)).ravel()][0]
@@ -139,7 +160,7 @@ def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
 def check_callable(name: str, value: Any) -> Any:
     """Return ``value`` if it can be called."""
     if not callable(value):
-        raise InputTypeError(f"{name} takes a function, got {value!r}")
+        raise InputTypeError(f"{name} takes a function, got {shown(value)}")
     return value
 
 
@@ -148,7 +169,7 @@ def check_records(name: str, values: Any) -> tuple[Any, ...]:
     try:
         records = tuple(values)
     except TypeError:
-        raise InputTypeError(f"{name} takes a sequence, got {values!r}") from None
+        raise InputTypeError(f"{name} takes a sequence, got {shown(values)}") from None
     if not records:
         raise InputError(f"{name} takes at least one entry, got none: {records!r}")
     for i, record in enumerate(records):
@@ -156,7 +177,7 @@ def check_records(name: str, values: Any) -> tuple[Any, ...]:
             hash(record)
         except TypeError:
             raise InputTypeError(
-                f"{name} takes hashable entries, got {record!r} of type {type(record).__name__} at position {i}: "
+                f"{name} takes hashable entries, got {shown(record)} of type {type(record).__name__} at position {i}: "
                 "make it a tuple, or use row numbers"
             ) from None
     return records
@@ -166,5 +187,5 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} takes one of {listed}, got {value!r}")
+        raise InputError(f"{name} takes one of {listed}, got {shown(value)}")
     return str(value)

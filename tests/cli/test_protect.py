@@ -131,7 +131,7 @@ def test_a_file_that_cannot_be_written(records, tmp_path, monkeypatch):
 
     monkeypatch.setattr("whosin.cli.protect._fill", full)
     done = run(records, "--statistic", "mean", "--eta", 0.1, "--out", tmp_path / "out.json")
-    assert done.exit_code == 2
+    assert done.exit_code == 74
     assert done.stderr.startswith("Error: --out cannot be written")
     assert "No space left on device" in done.stderr
     assert done.stderr.count("\n") == 1

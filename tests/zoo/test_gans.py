@@ -1,5 +1,7 @@
 """Training: seeds, checkpoints, losses, samples, scores, and bad input."""
 
+import os
+
 import numpy as np
 import pytest
 import torch
@@ -126,11 +128,10 @@ def test_a_writing_that_fails_leaves_the_old_checkpoint_and_no_draft(tmp_path, m
     fitted("js", epochs=1, rng=1, checkpoint=path)
     before = path.read_bytes()
 
-    def interrupted(state, file):
-        file.write(b"half")
+    def interrupted(handle):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(torch, "save", interrupted)
+    monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fitted("js", epochs=2, rng=1, checkpoint=path)
     assert path.read_bytes() == before

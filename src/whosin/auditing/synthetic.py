@@ -278,7 +278,7 @@ def _check_one_training(assignment: str | None) -> None:
 def _records_alone(material: Material, rng: np.random.Generator) -> Estimate | None:
     """Audit the records themselves, without the release: a two-sample test of the held-out population."""
     rows = material.records
-    if rows is None or min(material.train_rows, len(rows) - material.train_rows) < 2:
+    if rows is None or rows.shape[1] == 0 or min(material.train_rows, len(rows) - material.train_rows) < 2:
         return None
     sides = []
     for side in (rows[: material.train_rows], rows[material.train_rows :]):

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ["main"]
+import io
+import sys
+
+__all__ = ["main", "show_any_letter"]
 
 
 def main() -> None:
     """Run the ``whosin`` command."""
     from whosin.cli.app import app
 
+    show_any_letter()
     app()
+
+
+def show_any_letter() -> None:
+    """Let a letter that the encoding of the output lacks appear as an escape, rather than end the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -15,7 +15,9 @@ reader of the output that goes away (``whosin ... | head``) ends the command in 
 
 from __future__ import annotations
 
+import errno
 import os
+import sqlite3
 import sys
 import traceback
 from collections.abc import Callable
@@ -32,6 +34,9 @@ NOBODY_READS, INPUT, BUG, MACHINE, STOPPED = 1, 2, 70, 74, 130
 DEBUG = "WHOSIN_DEBUG"
 
 _ABOUT_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+_ABOUT_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_SQLITE_FULL = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
@@ -42,26 +47,27 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
             sys.stdout.flush()
-        except (typer.Exit, typer.Abort, typer.BadParameter):
+        except (typer.Exit, typer.Abort, typer.BadParameter, SystemExit):
             raise
         except KeyboardInterrupt:
             _end("Stopped.", STOPPED)
         except BrokenPipeError:
             _close_output()
-        except Exception as error:
+        except BaseException as error:  # a panic of a compiled library is no Exception
             _end(*_told(error))
 
     return run
 
 
-def _told(error: Exception) -> tuple[str, int]:
+def _told(error: BaseException) -> tuple[str, int]:
     """What to say of an exception, and the exit code."""
     if isinstance(error, WhosinError):
-        return f"Error: {error}", INPUT
+        return f"Error: {error}", MACHINE if _is_of_the_disk(error) else INPUT
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         where = f": {error.filename}" if error.filename is not None else ""
-        return f"Error: {reason}{where}", INPUT if isinstance(error, _ABOUT_PATHS) else MACHINE
+        about_paths = isinstance(error, _ABOUT_PATHS) or error.errno in _ABOUT_NAMES
+        return f"Error: {reason}{where}", INPUT if about_paths else MACHINE
     if isinstance(error, MemoryError):
         return "Error: the memory of this machine does not suffice", MACHINE
     if os.environ.get(DEBUG):
@@ -69,6 +75,18 @@ def _told(error: Exception) -> tuple[str, int]:
     hint = "" if os.environ.get(DEBUG) else f"; run with {DEBUG}=1 for the traceback"
     told = " ".join(f"{type(error).__name__}: {error}".split())
     return f"Error: this is a bug in whosin: {told}{hint}", BUG
+
+
+def _is_of_the_disk(error: WhosinError) -> bool:
+    """Whether a full or failing disk is behind an error that names the file in its own words."""
+    link: BaseException | None = error
+    while link is not None:
+        if isinstance(link, OSError) and link.errno in _FULL:
+            return True
+        if isinstance(link, sqlite3.Error) and getattr(link, "sqlite_errorcode", 0) & 0xFF in _SQLITE_FULL:
+            return True
+        link = link.__cause__ or link.__context__
+    return False
 
 
 def _end(message: str, code: int) -> NoReturn:

@@ -106,6 +106,8 @@ def _place(out: Path, force: bool) -> Iterator[Path]:
         try:
             yield part
             _check_out(out, force)
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
             part.replace(out)
         finally:
             part.unlink(missing_ok=True)

@@ -33,8 +33,15 @@ __all__ = [
 
 
 def emit_json(payload: dict[str, Any]) -> None:
-    """Print one JSON object on standard output."""
-    print(json.dumps(payload, ensure_ascii=False, allow_nan=False))
+    """Print one JSON object on standard output; with escapes where its encoding lacks a letter."""
+    import sys
+
+    text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(payload, allow_nan=False)
+    print(text)
 
 
 def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = None) -> None:

@@ -109,7 +109,7 @@ def noise_for(epsilon: float, delta: float, sensitivity: float) -> float:
     high = 1.0
     while holds(high):
         high *= 2.0
-    noise = sensitivity / largest_holding(holds, 0.0, high, tolerance=0.0)
+    noise = max(sensitivity / largest_holding(holds, 0.0, high, tolerance=0.0), math.ulp(0.0))
     while not holds(sensitivity / noise):
         noise = math.nextafter(noise, math.inf)
     return noise

@@ -9,6 +9,7 @@ a file on a local disk; each reads its own lines.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import itertools
 import json
@@ -56,6 +57,7 @@ class Journal:
         if not self.path.parent.is_dir():
             raise InputError(f"{name} takes a file in a directory that exists, got {str(self.path)!r}")
         self._append(b"")
+        _keep_name(self.path.parent)
         try:
             with open(self.path, "rb") as file:
                 start = file.read(2**12)
@@ -99,6 +101,16 @@ class Journal:
 
     def _refused(self, reason: Any) -> InputError:
         return InputError(f"{self.name} takes a file that can be written, got {str(self.path)!r}: {reason}")
+
+
+def _keep_name(folder: Path) -> None:
+    """Let the name of a new file survive a power cut, where the system can write a folder to the disk."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _begins_well(content: bytes) -> bool:

@@ -14,7 +14,10 @@ from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees.base import Guarantee
 from whosin.roc import Roc
 
-__all__ = ["DifferentialIdentifiability"]
+__all__ = ["MOST_CANDIDATES", "DifferentialIdentifiability"]
+
+MOST_CANDIDATES = 10**300
+"""More than this are no float."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class DifferentialIdentifiability(Guarantee):
     candidates: int
 
     def __post_init__(self) -> None:
-        candidates = check_whole("candidates", self.candidates, low=2)
+        candidates = check_whole("candidates", self.candidates, low=2, high=MOST_CANDIDATES)
         rho = check_number("rho", self.rho, low=0.0, high=1.0)
         if rho < 1.0 / candidates:
             raise InputError(f"rho takes a number in [1/candidates, 1] = [{1 / candidates:g}, 1], got {self.rho!r}")

@@ -37,7 +37,7 @@ from whosin.guarantees.dp import (
     PureDP,
     check_delta,
 )
-from whosin.guarantees.identifiability import DifferentialIdentifiability
+from whosin.guarantees.identifiability import MOST_CANDIDATES, DifferentialIdentifiability
 from whosin.guarantees.membership import FAMILIES, MembershipPrivacy
 from whosin.guarantees.mip import MIP
 from whosin.guarantees.practical import PMP
@@ -310,7 +310,7 @@ def _dp_to_membership(g: DifferentialPrivacy, family: str | None = None, negativ
 
 
 def _dp_to_identifiability(g: DifferentialPrivacy, candidates: int) -> DifferentialIdentifiability:
-    m = check_whole("candidates", candidates, low=2)
+    m = check_whole("candidates", candidates, low=2, high=MOST_CANDIDATES)
     _, high = g._replace_log_ratios()
     if math.isinf(high) and not _is_pure(g):
         raise _no(type(g).__name__, "DifferentialIdentifiability")
@@ -396,7 +396,7 @@ def _membership_to_mip(g: MembershipPrivacy, train_fraction: float = 0.5) -> MIP
 def _identifiability_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
     def derive(g: DifferentialIdentifiability, **params: Any) -> Guarantee:
         wanted = params.get("candidates", g.candidates) if target is DifferentialIdentifiability else 0
-        if wanted and check_whole("candidates", wanted, low=2) >= g.candidates:
+        if wanted and check_whole("candidates", wanted, low=2, high=MOST_CANDIDATES) >= g.candidates:
             return _more_candidates(g, wanted)
         return implied(_identifiability_to_pure(g), target, params)
 

@@ -35,6 +35,7 @@ MOST_STEPS = 10**9
 MOST_POINTS = 2**21
 _LOST = 1e-15  # mass beyond the grid, which counts as infinite loss
 _NO_NOISE = 1e-6  # less noise than this counts as none
+LEAST_MU, LEAST_RATE = 1e-100, 1e-290  # what is hidden better, or drawn more rarely, counts as this
 _TAIL = 10.0  # standard deviations; mass beyond is below 1e-23 and goes to infinite loss
 
 
@@ -118,13 +119,14 @@ def grid_step(noise: float, rate: float, steps: int, finer: float = 1.0) -> floa
     """Return the spacing of privacy losses at which rounding them up costs little.
 
     Its effect on the composed law grows with steps·spacing², and must stay small against the spread of one step's loss,
-    about q·√(e^{1/σ²} - 1). ``finer`` makes it smaller by that factor. At most a million points.
+    about q·√(e^{1/σ²} - 1). ``finer`` makes it smaller by that factor. At most a million points, and not below 1e-12,
+    where the rounding of a likelihood ratio counts.
     """
     if noise < _NO_NOISE or math.isinf(noise) or rate == 0.0:
         return 1e-3
     spread = rate * math.sqrt(math.expm1(min(1.0 / min(noise, 1e150) ** 2, 500.0)))
     wanted = min(1e-3, 5e-3 / math.sqrt(max(steps, 1)), 0.05 * spread)
-    return max(finer * wanted, (_highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6)
+    return max(finer * wanted, (_highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6, 1e-12)
 
 
 def _highest_loss(noise: float, rate: float) -> float:
@@ -197,8 +199,9 @@ def sampled_divergence(noise: float, rate: float, gamma: Array) -> Array:
     """Return E_γ(in‖out) of one step: q·E_{γ'} of the full Gaussian with γ' = (γ - (1-q))/q; 1-γ below 1-q."""
     from scipy.special import log_ndtr, ndtr
 
-    mu = 1.0 / noise
-    inner = (gamma - (1.0 - rate)) / rate
+    mu, rate = max(1.0 / noise, LEAST_MU), max(rate, LEAST_RATE)
+    with np.errstate(over="ignore"):
+        inner = np.minimum((gamma - (1.0 - rate)) / rate, 1e308)
     value = 1.0 - gamma
     inside = inner > 0.0
     log_inner = np.log(inner[inside])
@@ -211,7 +214,7 @@ def outsider_divergence(noise: float, rate: float, gamma: Array) -> Array:
     """Return E_γ(out‖in) of one step: out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1), so nothing from γ = 1/(1-q) on."""
     from scipy.special import log_ndtr, ndtr
 
-    mu = 1.0 / noise
+    mu, rate = max(1.0 / noise, LEAST_MU), max(rate, LEAST_RATE)
     rest = 1.0 - gamma * (1.0 - rate)
     value = np.zeros_like(gamma)
     inside = rest > 0.0

@@ -10,7 +10,7 @@ from typing import Any
 
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.guarantees import MIP, Guarantee
-from whosin.ledger.entries import Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
+from whosin.ledger.entries import MOST_ENTRIES, Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
 from whosin.ledger.place import Place
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict
@@ -170,7 +170,7 @@ class Ledger:
 
         With ``voids_guarantee`` its guarantee turned out wrong, and the release counts as one without.
         """
-        number = check_whole("number", number, low=1)
+        number = check_whole("number", number, low=1, high=MOST_ENTRIES)
         if not isinstance(voids_guarantee, bool):
             raise InputTypeError(f"voids_guarantee takes True or False, got {voids_guarantee!r}")
         body = body_of(
@@ -191,8 +191,8 @@ class Ledger:
 
     def entries(self, *, after: int = 0, limit: int | None = None) -> tuple[Entry, ...]:
         """Return entries in the order of writing: those with numbers above ``after``, at most ``limit``."""
-        after = check_whole("after", after)
-        count = None if limit is None else check_whole("limit", limit, low=1)
+        after = check_whole("after", after, high=MOST_ENTRIES)
+        count = None if limit is None else check_whole("limit", limit, low=1, high=MOST_ENTRIES)
         with self._store.read() as session:
             if count is not None:
                 return tuple(session.page(after, count))

@@ -51,6 +51,7 @@ LEAST_DELTA = 1e-6
 MOST_DIFFERENT = 64
 _MOST_POINTS = 2**19
 _LOST = 1e-15
+_NOTHING = 1e-9
 _LARGEST_LOSS = 690.0
 
 NO_COMPOSITION = (
@@ -290,7 +291,10 @@ def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) 
         ranges = [(high - low, count) for (_, low, high), count in pairs]
         if len(pairs) > MOST_DIFFERENT or not ranges or any(not math.isfinite(width) for width, _ in ranges):
             return []
-        found.append(_convolved(pairs, _spacing(ranges)))
+        curve = _convolved(pairs, _spacing(ranges))
+        if curve is None:
+            return []
+        found.append(curve)
     epsilon = max(epsilon_at(roc, delta) for roc in found)
     return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
 
@@ -313,15 +317,21 @@ def _spacing(ranges: list[tuple[float, int]]) -> float:
 
 
 def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Any:
-    """Curve of the product; the rounding of every divergence and of the FFTs is covered by mass at infinite loss."""
+    """Curve of the product, None where nearly all of it has infinite loss.
+
+    The rounding of every divergence and of the FFTs is covered by mass at infinite loss.
+    """
     from dp_accounting.pld import pld_pmf
 
-    total, points = None, 0
+    total, points, kept = None, 0, 1.0
     for (divergence, low, high), count in pairs:
         first, last = math.floor(low / spacing), math.ceil(high / spacing)
         deltas = np.clip(divergence(np.exp(np.arange(first, last + 1) * spacing)), 0.0, 1.0)
         falling = np.maximum.accumulate(deltas[::-1])[::-1]
         one = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+        kept *= (1.0 - one._infinity_mass) ** count
+        if kept < _NOTHING:
+            return None
         many = one if count == 1 else one.self_compose(count, _LOST)
         total = many if total is None else total.compose(many, _LOST)
         points += len(total._probs)

@@ -18,6 +18,7 @@ from whosin.ledger.promises import promise_from_dict, promise_to_dict
 
 __all__ = [
     "ACTIONS",
+    "MOST_ENTRIES",
     "Entry",
     "audit_summary",
     "body_of",
@@ -30,6 +31,11 @@ __all__ = [
 
 ACTIONS = ("release", "same people", "retraction")
 LONGEST = 2000
+MOST_ENTRIES = 2**63 - 1
+"""Largest number of an entry that a database can hold."""
+_TEXTS = ("action", "at", "name", "kind", "by", "fingerprint", "dataset", "note")
+_STORED: dict[str, type] = {**dict.fromkeys(_TEXTS, str), "about": int, "audit": dict, "guarantee": dict}
+"""Types of the parts of an entry."""
 _AUDIT = ("prior", "members", "non_members", "query", "kind", "assignment", "metric")
 
 
@@ -96,6 +102,7 @@ class Entry:
         """Return a stored line; what does not read as one is an error that names its number."""
         try:
             known = json.loads(body)
+            _check_stored(number, known)
             guarantee, action = known.get("guarantee"), known["action"]
             if action not in ACTIONS:
                 raise LedgerError(f"its action is {action!r}")
@@ -113,8 +120,18 @@ class Entry:
             )
         except LedgerError as error:
             raise LedgerError(f"entry {number} cannot be read: {error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise LedgerError(f"entry {number} cannot be read: it is not what a ledger writes; run verify") from None
+
+
+def _check_stored(number: Any, known: dict[str, Any]) -> None:
+    """Refuse an entry whose parts are of other types than a ledger writes."""
+    json.dumps(known, allow_nan=False)
+    if not isinstance(number, int):
+        raise LedgerError(f"its number is {number!r}")
+    for key, value in known.items():
+        if value is not None and not isinstance(value, _STORED.get(key, object)):
+            raise LedgerError(f"its {key} is of type {type(value).__name__}")
 
 
 def _short(fingerprint: str | None) -> str:

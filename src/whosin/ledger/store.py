@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import MissingExtraError
-from whosin.ledger.entries import Entry, hash_of
+from whosin.errors import MissingExtraError, check_whole
+from whosin.ledger.entries import MOST_ENTRIES, Entry, hash_of
 from whosin.ledger.place import Place, default_path
 from whosin.ledger.problems import LedgerError
 
@@ -95,7 +95,7 @@ class Session:
         """Return the end of the chain as it was written last."""
         known = self.meta()
         try:
-            return Head(int(known["entries"]), known["head"])
+            return Head(check_whole("entries", int(known["entries"]), high=MOST_ENTRIES - 1), known["head"])
         except (KeyError, ValueError):
             raise LedgerError("the ledger is damaged: it does not say where its chain ends") from None
 
@@ -186,7 +186,7 @@ def _row_problems(row: Any, expected: int, previous: str) -> list[str]:
     try:
         content = json.loads(body)
         Entry.from_row(number, body, before, hash)
-    except (ValueError, LedgerError):
+    except (ValueError, TypeError, RecursionError, LedgerError):
         return [*found, f"entry {number} cannot be read"]
     if keys != [content.get(name) for name in ("action", "fingerprint", "dataset", "about")]:
         found.append(f"entry {number}: its keys for look-up were changed")
@@ -253,9 +253,11 @@ class Store:
                 if path == default_path():
                     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            found = path.is_file()
+            found, folder = path.is_file(), path.is_dir()
         except OSError as error:
             raise LedgerError(f"the ledger {path} cannot be made or opened: {error.strerror}") from None
+        if folder:
+            raise LedgerError(f"the ledger takes a file, got the folder {path}")
         if not found:
             raise NoLedgerError(f"there is no ledger at {path}")
 
@@ -306,6 +308,8 @@ class Store:
             yield
         except SQLAlchemyError as error:
             raise LedgerError(f"the ledger {self.place} {_reason(str(getattr(error, 'orig', error)))}") from None
+        except UnicodeDecodeError:
+            raise LedgerError(f"the ledger {self.place} {_reason('malformed')}") from None
 
 
 def _tables(session: Session) -> set[str]:

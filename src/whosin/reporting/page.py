@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
-from whosin.errors import InputError, InputTypeError, MissingExtraError
+from whosin.errors import InputError, InputTypeError, MissingExtraError, shown
 from whosin.guarantees import Guarantee
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
@@ -182,6 +182,8 @@ def _write(target: Path, page: str, force: bool) -> None:
     try:
         with open(beside, "x", encoding="utf-8", newline="\n") as file:
             file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
         _refuse_to_replace(target, force)
         os.replace(beside, target)
     finally:
@@ -192,12 +194,23 @@ def _check_path(path: Any, force: bool) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise InputTypeError(f"path takes the name of a file, got {path!r} of type {type(path).__name__}")
     target = Path(os.fsdecode(path))
+    _check_name(target)
     if target.is_dir() or not target.name:
         raise InputError(f"path takes the name of a file, got the folder {str(target)!r}")
     if not target.parent.is_dir():
         raise InputError(f"path={str(target)!r} lies in a folder that does not exist: {str(target.parent)!r}")
     _refuse_to_replace(target, force)
     return target
+
+
+def _check_name(target: Path) -> None:
+    """Refuse a name that no file can have."""
+    try:
+        os.lstat(target)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return
+    except (OSError, ValueError) as error:
+        raise InputError(f"path takes a name that a file can have, got {_glimpse(str(target))}: {error}") from None
 
 
 def _refuse_to_replace(target: Path, force: bool) -> None:
@@ -288,5 +301,5 @@ def _check_extras() -> None:
 
 def _glimpse(value: Any) -> str:
     """Show a wrong argument without printing the data that it may hold."""
-    text = repr(value)
+    text = shown(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

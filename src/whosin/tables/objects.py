@@ -47,7 +47,10 @@ def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
         dates = _dates(known)
         if dates is not None:
             return dates
-    return _text([None if value is None else str(value) for value in known], place)
+    try:
+        return _text([None if value is None else str(value) for value in known], place)
+    except ValueError:
+        raise InputError(f"{place} takes numbers that can be written, got one of thousands of digits") from None
 
 
 def _all(types: set[type], wanted: tuple[Any, ...]) -> bool:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import gzip
 import io
-import tokenize
-import zipfile
+import os
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError
+from whosin.errors import InputError, InputTypeError
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.numeric import numeric_records
 from whosin.tables.table import Table
@@ -63,8 +62,9 @@ def read_table(
     The whole file decides on the type of a column, so the same bytes always give the same table. O(cells) time; a text
     file is held in memory with its cells.
     """
-    series = _read(Path(path), missing=missing, raw=categories, header=header, separator=separator)
-    table = table_from_series(series, Path(path).name, categories)
+    file = _as_path(path)
+    series = _read(file, missing=missing, raw=categories, header=header, separator=separator)
+    table = table_from_series(series, file.name, categories)
     return table if columns is None else table.select(columns)
 
 
@@ -78,7 +78,7 @@ def read_numeric(path: str | Path, columns: Sequence[str] | None = None, *, at_l
     columns : sequence of str, optional
         The columns to take; all of them by default, and then every one must be numeric.
     """
-    path = Path(path)
+    path = _as_path(path)
     series = _read(path, missing=("",))
     names = list(series) if columns is None else list(columns)
     absent = [name for name in names if name not in series]
@@ -107,10 +107,21 @@ def _read(
     return series_of(_load_frame(path, ending), path.name)
 
 
+def _as_path(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputTypeError(f"path takes the name of a file, got {type(path).__name__}")
+    return Path(os.fsdecode(path))
+
+
 def check_file(path: Path) -> None:
     """Refuse a path where there is no file."""
-    if not path.is_file():
-        raise InputError(f"no such file: {path}")
+    try:
+        if path.is_file():
+            return
+        folder = path.is_dir()
+    except OSError as error:
+        raise InputError(f"no file can have this name: {error.strerror}, got {str(path)[:100]!r}") from None
+    raise InputError(f"{str(path)!r} is a folder: name a file in it" if folder else f"no such file: {path}")
 
 
 def file_ending(path: Path) -> str:
@@ -148,7 +159,10 @@ def _load_array(path: Path) -> NDArray[np.generic]:
         with path.open("rb") as file:
             loaded = np.load(file, allow_pickle=False)
             arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[name] for name in loaded.files]
-    except (ValueError, EOFError, OSError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile):
+    except MemoryError as error:
+        message = f"{path.name} takes an array that fits into memory, got a header that states more: {error}"
+        raise InputError(message) from None
+    except Exception:  # what NumPy, zipfile and zlib raise for damaged files has no common kind
         message = f"{path.name} takes a plain NumPy array, got something else (objects are not loaded)"
         raise InputError(message) from None
     if len(arrays) != 1:

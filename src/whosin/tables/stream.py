@@ -13,6 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,10 +158,17 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
     def scan() -> pl.LazyFrame:
         return pl.scan_parquet(path, glob=False) if ending == ".parquet" else pl.scan_ipc(glob.escape(str(path)))
 
+    @cache
+    def held() -> int:
+        return _held(scan()) if ending == ".parquet" else rows
+
     def read(columns: list[str]) -> Iterator[pl.DataFrame]:
         piece = min(max(size, _PIECE_ROWS), BLOCK_ROWS)
         for start in range(0, rows, piece):
             try:
+                if held() != rows:
+                    _check_unchanged(path, origin, stamp)
+                    raise InputError(f"{origin} is damaged: it states {rows} rows and holds {held()}")
                 frame = scan().select(columns).slice(start, piece).collect()
             except failures as error:
                 _check_unchanged(path, origin, stamp)
@@ -177,6 +185,14 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
     except failures as error:
         raise InputError(f"{origin} takes {words}, got something else or part of it: {error}") from None
     return _checked(TableStream(origin, dtypes, rows, size, read))
+
+
+def _held(frame: pl.LazyFrame) -> int:
+    """Count the rows of a Parquet file by the cells of a column: the total in its footer is only a statement."""
+    import polars as pl
+
+    counted = frame.select(pl.first().is_null().cast(pl.Int64).add(1).sum()).collect(engine="streaming").item()
+    return int(counted)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

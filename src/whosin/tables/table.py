@@ -125,6 +125,6 @@ def check_names(names: Sequence[str], origin: str) -> None:
 
 def add_texts(digest: Any, texts: Sequence[str]) -> None:
     """Feed texts so that no two lists of texts look alike: the lengths first."""
-    coded = [text.encode("utf-8") for text in texts]
+    coded = [text.encode("utf-8", "surrogatepass") for text in texts]
     digest.update(np.array([len(coded), *map(len, coded)], dtype="<i8").tobytes())
     digest.update(b"".join(coded))

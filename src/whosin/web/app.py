@@ -129,7 +129,7 @@ async def _http(request: Request, error: Exception) -> Response:
 
 def _say(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
     """Answer with what was wrong: as JSON for the API, as a paragraph inside the page, or as a page."""
-    if request.url.path.startswith("/api/"):
+    if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": reason}, status, headers)
     inside = request.headers.get("hx-request") == "true"
     page = render("problem.html.j2" if inside else "error.html.j2", reason=reason, csrf="", tab="")

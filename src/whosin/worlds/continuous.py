@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.compute.roots import smallest_holding
-from whosin.errors import check_number
+from whosin.errors import InputError, check_number
 from whosin.risks import posterior_at
 from whosin.roc import Roc
 from whosin.worlds.game import Game, adjacent_pairs
@@ -33,6 +33,7 @@ __all__ = ["ContinuousGame"]
 Array = NDArray[np.float64]
 
 _CURVE_POINTS = 801
+_FARTHEST = 1e100  # squares of larger numbers are no floats
 _LARGEST_LOG_RATIO = 60.0
 
 
@@ -59,7 +60,15 @@ class ContinuousGame(Game):
             ):
                 table[i] = np.bincount(which[chosen], world.prior[chosen], len(distinct)) / share
         kind = _LaplaceMixtures if noise == "laplace" else _GaussianMixtures
-        self._mixtures = kind(distinct / scale)
+        with np.errstate(over="ignore"):
+            measured = distinct / scale
+        if not (np.abs(measured) <= kind.FARTHEST).all():
+            largest = float(np.abs(distinct).max())
+            raise InputError(
+                f"scale takes a number of at least {1.0 / kind.FARTHEST:g} times the largest estimate, {largest:g}, "
+                f"got {scale!r}"
+            )
+        self._mixtures = kind(measured)
         self.error = 0.0
 
     def roc(self, record: Any) -> Roc:
@@ -81,6 +90,7 @@ class ContinuousGame(Game):
         """Return P(record in D | output) from the two densities at that number."""
         index = self._uncertain(record)
         at = check_number("output", output, open_low=True, open_high=True) / self.scale
+        at = min(max(at, -_FARTHEST), _FARTHEST)
         log_ratio = self._mixtures.log_density(self._inside[index], at) - self._mixtures.log_density(
             self._outside[index], at
         )
@@ -145,6 +155,9 @@ def _distinct(centres: Array, tolerance: float) -> tuple[Array, NDArray[np.intp]
 class _Mixtures(ABC):
     """Mixtures of unit-scale noise around sorted distinct centres, given by two vectors of weights."""
 
+    FARTHEST = _FARTHEST
+    """Largest centre."""
+
     def __init__(self, centres: Array) -> None:
         self.centres = centres
 
@@ -153,12 +166,12 @@ class _Mixtures(ABC):
         """Masses of p and q on {p > γq}, and a limit on the error of their divergence."""
 
     @abstractmethod
-    def log_kernel(self, distance: Array) -> Array:
-        """Logarithm of the noise density, up to a constant."""
+    def log_kernels(self, at: float) -> Array:
+        """Logarithm of the noise density around each centre at a point, up to what they share; nothing cancels."""
 
     def log_density(self, weights: Array, at: float) -> float:
-        """Logarithm of the mixture's density at a point, up to a constant; no underflow in the tails."""
-        terms = self.log_kernel(at - self.centres[weights > 0]) + np.log(weights[weights > 0])
+        """Logarithm of the mixture's density at a point, up to what all mixtures share; no underflow in the tails."""
+        terms = self.log_kernels(at)[weights > 0] + np.log(weights[weights > 0])
         top = float(terms.max())
         return top + math.log(float(np.exp(terms - top).sum()))
 
@@ -178,8 +191,9 @@ class _LaplaceMixtures(_Mixtures):
         super().__init__(centres)
         self.gaps = np.diff(centres)
 
-    def log_kernel(self, distance: Array) -> Array:
-        return -np.abs(distance)
+    def log_kernels(self, at: float) -> Array:
+        inside = min(max(at, self.centres[0]), self.centres[-1])
+        return np.asarray(-np.abs(inside - self.centres))
 
     def _pieces(self, weights: Array) -> tuple[Array, Array]:
         """A_j seen from c_j of all centres up to j, and B_j seen from c_j of all centres from j on."""
@@ -208,7 +222,7 @@ class _LaplaceMixtures(_Mixtures):
         """Where falling·e^{-u} + rising·e^{-(gap - u)} is positive within each gap, as [start, stop]."""
         with np.errstate(divide="ignore", invalid="ignore"):
             zero = 0.5 * (self.gaps + np.log(np.abs(falling)) - np.log(np.abs(rising)))
-        zero = np.clip(np.where(falling * rising < 0, zero, 0.0), 0.0, self.gaps)
+        zero = np.clip(np.where(np.sign(falling) * np.sign(rising) < 0, zero, 0.0), 0.0, self.gaps)
         start = np.where((falling <= 0) & (rising <= 0), self.gaps, np.where((falling < 0) & (rising > 0), zero, 0.0))
         stop = np.where((falling > 0) & (rising < 0), zero, self.gaps)
         return start, stop
@@ -237,6 +251,8 @@ class _LaplaceMixtures(_Mixtures):
 class _GaussianMixtures(_Mixtures):
     """Unit Gaussian noise; zeros of p - γq on a grid, polished by bisection."""
 
+    FARTHEST = 1e8
+    """Largest centre, beyond which the places of the nodes are rounded by more than the results."""
     _STEP = 0.01
     _REACH = 9.0
 
@@ -270,8 +286,9 @@ class _GaussianMixtures(_Mixtures):
             self._missed(height, p_slope - gamma * q_slope, p_bend + gamma * q_bend, crossings),
         )
 
-    def log_kernel(self, distance: Array) -> Array:
-        return -0.5 * distance**2
+    def log_kernels(self, at: float) -> Array:
+        nearest = self.centres[np.abs(self.centres - at).argmin()]
+        return np.asarray(0.5 * (self.centres - nearest) * (2.0 * at - self.centres - nearest))
 
     def _signs(self, height: Array, crossings: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Whether p > γq on each stretch between crossings."""

@@ -58,11 +58,11 @@ class Game(ABC):
         """Return the exact accuracy of the best attacker on this record, at its own prior in the world or another."""
         index = self._uncertain(record)
         q = float(self.world.inclusion[index]) if prior is None else check_prior(prior)
-        return max(q, 1.0 - q) + self._excess(index, q)
+        return min(1.0, max(q, 1.0 - q) + self._excess(index, q))
 
     def advantage(self, record: Any) -> float:
         """Return the exact largest TPR - FPR on this record: the total variation between in and out."""
-        return self._divergence(self._uncertain(record), 1.0, swapped=False)
+        return min(1.0, self._divergence(self._uncertain(record), 1.0, swapped=False))
 
     def pmp(self, delta: float = 0.0) -> PMP:
         """Return the exact practical membership privacy: the smallest ε at this δ, over all records."""
@@ -109,7 +109,8 @@ class Game(ABC):
         rarer = min(q, 1.0 - q)
         if rarer == 0.0:
             return 0.0
-        excess = rarer * self._divergence(index, (1.0 - rarer) / rarer, swapped=q > 0.5)
+        gamma = min((1.0 - rarer) / rarer, 1e300)
+        excess = rarer * self._divergence(index, gamma, swapped=q > 0.5)
         return min(rarer, max(0.0, excess))
 
     def _fraction(self, notion: str) -> float:
@@ -172,7 +173,7 @@ class FiniteGame(Game):
         total = float(column.sum())
         if total == 0.0:
             raise InputError(f"output {output!r} has probability zero in this world")
-        return float(column[self.world.membership[:, index]].sum()) / total
+        return min(1.0, float(column[self.world.membership[:, index]].sum()) / total)
 
     def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
         p, q = (self.outside, self.inside) if swapped else (self.inside, self.outside)

@@ -210,10 +210,16 @@ def explicit(universe: Sequence[Any], table: Mapping[Any, float]) -> World:
 
 
 def _universe(universe: Sequence[Any]) -> tuple[Any, ...]:
+    if isinstance(universe, Sized):
+        _check_size(len(universe))
     records = check_records("universe", universe)
-    if len(records) > MAX_RECORDS:
-        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {len(records)}")
+    _check_size(len(records))
     return records
+
+
+def _check_size(count: int) -> None:
+    if count > MAX_RECORDS:
+        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {count}")
 
 
 def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArray[np.float64]:

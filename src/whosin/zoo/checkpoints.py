@@ -1,8 +1,12 @@
-"""A file that keeps an unfinished training, whole or not at all."""
+"""A file that keeps an unfinished training, whole or not at all.
+
+It holds the state after a hash of it: torch reads weights with wrong bits without complaint.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,8 @@ import torch
 from whosin.errors import InputError
 
 __all__ = ["digest", "read", "write"]
+
+_DIGEST = hashlib.sha256().digest_size
 
 
 def digest(*parts: Any) -> str:
@@ -29,12 +35,15 @@ def read(path: Path, key: str) -> dict[str, Any] | None:
     Raises
     ------
     InputError
-        If the file is no checkpoint, or one of another training.
+        If the file is no checkpoint, or damaged, or one of another training.
     """
     if not path.exists():
         return None
     try:
-        state: dict[str, Any] = torch.load(path, weights_only=True)
+        content = path.read_bytes()
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST] or content[_DIGEST:][:2] != b"PK":
+            raise ValueError("it is damaged, or something else")
+        state: dict[str, Any] = torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True)
         found = state["key"]
     except Exception as error:
         raise InputError(f"checkpoint takes a file of an earlier fit, got {str(path)!r}: {error}") from error
@@ -47,12 +56,15 @@ def read(path: Path, key: str) -> dict[str, Any] | None:
 
 def write(path: Path, state: dict[str, Any]) -> None:
     """Keep a state; a crash at any moment leaves the old file or the new one."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getvalue()
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with open(draft, "wb") as file:
-                torch.save(state, file)
+                file.write(hashlib.sha256(content).digest() + content)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(draft, path)

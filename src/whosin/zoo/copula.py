@@ -14,6 +14,9 @@ __all__ = ["GaussianCopula"]
 
 Array = NDArray[np.float64]
 
+MOST_ROWS = 2**40
+"""Most rows that can be asked for; the memory gives out long before."""
+
 
 class GaussianCopula:
     """A synthesiser of tables with columns of numbers, text and truth values, with gaps.
@@ -79,7 +82,7 @@ class GaussianCopula:
 
         if not self._margins:
             raise InputError("GaussianCopula is not trained yet: call fit first")
-        count = check_whole("n", n, low=1)
+        count = check_whole("n", n, low=1, high=MOST_ROWS)
         normals = np.random.default_rng(rng).standard_normal((count, len(self._margins)))
         levels = ndtr(normals @ self._root.T)
         columns = [margin.values_at(level) for margin, level in zip(self._margins, levels.T, strict=True)]

@@ -47,7 +47,7 @@ class Gan(ABC):
             raise InputTypeError(f"arch takes what whosin.zoo.architecture returns, got {arch!r}")
         self.arch = arch
         self.batch_size = check_whole("batch_size", batch_size, low=1)
-        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, open_low=True)
+        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, open_low=True, open_high=True)
         self.betas = betas
         self.discriminator_steps = check_whole("discriminator_steps", discriminator_steps, low=1)
         self.steps = 0

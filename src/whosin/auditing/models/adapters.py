@@ -58,7 +58,10 @@ def as_adapter(estimator: Any) -> Adapter:
 def row_count(X: Any) -> int:
     """Return the number of records of an array, a sparse matrix, a frame or a list."""
     shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X)
+    try:
+        return int(shape[0]) if shape else len(X)
+    except TypeError:
+        raise InputTypeError(f"X takes records, one row each, got {type(X).__name__}") from None
 
 
 def take(X: Any, rows: Any) -> Any:

@@ -20,6 +20,8 @@ Mask = NDArray[np.bool_]
 VARIANCES = ("auto", "record", "global")
 FEW = 32
 """Fewest models on either side of a record for a variance of its own."""
+LARGEST = 1e100
+"""Largest size of a logit: the squares of larger ones are no floats."""
 SMALLEST = 1e-12
 """Smallest variance: logits that never change give a score of 0 where the target agrees, and no 0/0."""
 
@@ -184,6 +186,6 @@ def _checked(
             raise InputError(f"{name} takes at least {least} model for each record, got a record with none")
     if np.any(masks[0] & masks[1]):
         raise InputError("inside and outside take different models, got one that is both with and without a record")
-    if not (np.isfinite(target).all() and np.isfinite(logits).all()):
-        raise InputError("target and logits take finite numbers, got NaN or infinity")
+    if not ((np.abs(target) <= LARGEST).all() and (np.abs(logits) <= LARGEST).all()):
+        raise InputError(f"target and logits take finite numbers up to {LARGEST:g} in size, got NaN or larger ones")
     return target, logits, masks[0], masks[1]

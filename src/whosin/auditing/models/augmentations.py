@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 
@@ -28,9 +29,13 @@ def feature_noise(tables: Sequence[Any], scale: float = JITTER) -> Augment:
     """
     scale = check_number("scale", scale, low=0.0)
     try:
-        spread = scale * np.std(np.concatenate([np.asarray(X, dtype=np.float64) for X in tables]), axis=0)
+        rows = np.concatenate([np.asarray(X, dtype=np.float64) for X in tables])
     except (TypeError, ValueError):
         raise InputTypeError("augment is needed: the default adds noise to a dense table of numbers") from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = scale * np.std(rows, axis=0) if len(rows) else np.array(np.nan)
+    if not np.isfinite(spread).all():
+        raise InputError("augment is needed: the default takes records whose spread is a finite number")
 
     def change(X: Any, rng: np.random.Generator) -> Any:
         values = np.asarray(X, dtype=np.float64)
@@ -62,7 +67,7 @@ def image_shifts(
 
     def change(X: Any, rng: np.random.Generator) -> Any:
         given = np.asarray(X)
-        images = given.reshape(len(given), *shape) if shape is not None else given
+        images = given if shape is None else _unfolded(given, shape)
         images = np.moveaxis(images, -1, 1) if channels_last else images
         if images.ndim < 3:
             raise InputError(f"image_shifts takes images, or flat ones with shape=, got records of shape {given.shape}")
@@ -70,6 +75,13 @@ def image_shifts(
         return (np.moveaxis(changed, 1, -1) if channels_last else changed).reshape(given.shape)
 
     return change
+
+
+def _unfolded(flat: NDArray[Any], shape: Any) -> NDArray[Any]:
+    try:
+        return flat.reshape(len(flat), *shape)
+    except (TypeError, ValueError):
+        raise InputError(f"shape takes that of one image, got {shape!r} for records of shape {flat.shape}") from None
 
 
 def _moved(images: Any, most: int, flip: bool, rng: np.random.Generator) -> Any:

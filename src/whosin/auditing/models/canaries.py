@@ -104,7 +104,7 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
     X, y = _side("X, y", (X, y))
     generator = np.random.default_rng(rng)
     labels = np.unique(y) if classes is None else np.asarray(classes)
-    if len(labels) < 2:
+    if labels.ndim != 1 or len(set(labels.tolist())) < 2:
         raise InputError(f"classes takes at least two labels, got {labels.tolist()}")
     if not 1 <= check_whole("count", count) <= len(y):
         raise InputError(f"count takes 1 to {len(y)}, the number of records, got {count}")

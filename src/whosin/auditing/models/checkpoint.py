@@ -40,17 +40,21 @@ class Checkpoint:
             content = self.path.read_bytes()
         except OSError:
             return 0
-        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST] or content[_DIGEST:][:2] != b"PK":
             return 0
         try:
             state = torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True, map_location="cpu")
+            if state["key"] != self.key:
+                return 0
+            module.load_state_dict(state["module"])
+            optimizer.load_state_dict(state["optimizer"])
+            return int(state["done"])
         except pickle.UnpicklingError:  # an optimiser of one's own may keep what torch does not read without running it
             return 0
-        if state["key"] != self.key:
-            return 0
-        module.load_state_dict(state["module"])
-        optimizer.load_state_dict(state["optimizer"])
-        return int(state["done"])
+        except Exception as error:
+            raise InputError(
+                f"checkpoint takes what an earlier training left, got {str(self.path)!r} of something else: {error}"
+            ) from error
 
     def write(self, module: Any, optimizer: Any, done: int) -> None:
         """Keep the state; a crash at any moment leaves the old file or the new one."""
@@ -62,11 +66,14 @@ class Checkpoint:
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with open(draft, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path)
+            try:
+                with open(draft, "wb") as file:
+                    file.write(hashlib.sha256(content).digest() + content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(draft, self.path)
+            finally:
+                draft.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(
                 f"checkpoint takes a folder that can be written, got {str(self.folder)!r}: {error}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -203,7 +203,7 @@ def _default_change(tables: list[Any]) -> Augment:
 
 def _sorted(query: Any) -> tuple[list[str], list[Question]]:
     """Return the names and the functions of a query."""
-    asked = [query] if isinstance(query, str) or callable(query) else list(query)
+    asked = [query] if isinstance(query, str) or not isinstance(query, Iterable) else list(query)
     names = [item for item in asked if isinstance(item, str)]
     questions = [item for item in asked if callable(item)]
     if not asked or len(names) + len(questions) < len(asked):

@@ -124,13 +124,15 @@ class DPSGDAdapter(Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         promise = DPSGD(self.noise_multiplier, self.sample_rate, self.steps)
-        self.noise_multiplier = check_number("noise_multiplier", promise.noise_multiplier, high=1e9)
+        self.noise_multiplier = check_number("noise_multiplier", promise.noise_multiplier, low=0.0, high=1e9)
         self.steps = promise.steps
-        self.sample_rate = check_number("sample_rate", promise.sample_rate, low=0.0, open_low=True)
-        self.max_grad_norm = check_number("max_grad_norm", self.max_grad_norm, low=0.0, open_low=True)
+        self.sample_rate = check_number("sample_rate", promise.sample_rate, low=0.0, high=1.0, open_low=True)
+        self.max_grad_norm = check_number("max_grad_norm", self.max_grad_norm, low=0.0, open_low=True, open_high=True)
         self.physical_batch = check_whole("physical_batch", self.physical_batch, low=1)
         if self.expected_batch is not None:
-            self.expected_batch = check_number("expected_batch", self.expected_batch, low=0.0, open_low=True)
+            self.expected_batch = check_number(
+                "expected_batch", self.expected_batch, low=0.0, open_low=True, open_high=True
+            )
         need_opacus()
 
     @property

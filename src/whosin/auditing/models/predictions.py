@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.models.adapters import row_count
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, WhosinError
 
 __all__ = ["SIGNALS", "Predictions", "log_probabilities", "loss", "predict", "scaled_logit"]
 
@@ -63,7 +63,7 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
         raise InputTypeError(
             f"model takes an object with predict_proba (a torch module in a TorchModel), got {type(model).__name__}"
         )
-    table = _table(model.predict_proba(X), len(labels))
+    table = _table(_asked(model, X, name), len(labels))
     classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
     if classes.shape != (table.shape[1],):
         raise InputError(
@@ -77,6 +77,18 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
             f"{name} takes labels that the model knows, got {labels[row]!r} in row {row}; it knows {classes.tolist()}"
         )
     return Predictions(table, columns, classes)
+
+
+def _asked(model: Any, X: Any, name: str) -> Any:
+    """Return what the model says; an error of its own names the records that it was asked about."""
+    try:
+        return model.predict_proba(X)
+    except (WhosinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"model takes the records of {name}, got from its predict_proba {type(error).__name__}: {error}"
+        ) from error
 
 
 def _table(given: Any, rows: int) -> Array:

@@ -29,6 +29,8 @@ __all__ = ["ATTACKS", "ReferenceModels", "audit_with_references"]
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+MOST_MODELS = 1_000_000
+
 ATTACKS = ("lira", "lira_offline", "lira_rank", "lira_kde", "rmia", "rmia_online")
 
 
@@ -101,7 +103,7 @@ class ReferenceModels:
             )
         if cache is not None and rng is None:
             raise InputError("rng is needed with cache=: a number, so that another run finds the same trainings")
-        count = check_whole("models", models, low=2)
+        count = check_whole("models", models, low=2, high=MOST_MODELS)
         part = check_number("share", share, low=0.0, high=1.0, open_low=True, open_high=True)
         seed = int(np.random.default_rng(rng).integers(2**62))
         included = _assign(count, size, part, seed)

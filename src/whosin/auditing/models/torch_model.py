@@ -149,7 +149,13 @@ class TorchModel:
             edges = [len(values) * place // batches for place in range(batches + 1)]
             for start, end in itertools.pairwise(edges):
                 batch = torch.as_tensor(values[start:end]).to(device=device, dtype=dtype)
-                outputs = self.module(batch)
+                try:
+                    outputs = self.module(batch)
+                except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                    raise InputError(
+                        f"module takes records like those of X, of shape {tuple(batch.shape[1:])} and type "
+                        f"{batch.dtype}, got from it {type(error).__name__}: {error}"
+                    ) from error
                 check_outputs(outputs, len(batch))
                 yield start, outputs
 

@@ -37,6 +37,8 @@ _ALONE = threading.RLock()
 """Torch's generators and its number of threads belong to the whole process, so one training at a time uses them."""
 
 OPTIMIZERS = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
+FASTEST = 3e38
+"""Largest learning rate: torch holds it in single precision."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -87,7 +89,7 @@ class Network:
             )
         if _is_factory(self.module) and not self.reset:
             raise InputError("reset=False takes a module with weights to start from, got a function that makes one")
-        self.learning_rate = check_number("learning_rate", self.learning_rate, low=0.0, open_low=True)
+        self.learning_rate = check_number("learning_rate", self.learning_rate, low=0.0, high=FASTEST, open_low=True)
         if not callable(self.optimizer):
             check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
         if self.loss is not None:
@@ -145,7 +147,13 @@ class Network:
         if bad.any():
             raise InputError(f"X takes finite numbers, as {dtype} too, got another in row {int(bad.argmax())}")
         with evaluating(module), torch.no_grad():
-            outputs = module(inputs[:1])
+            try:
+                outputs = module(inputs[:1])
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                raise InputError(
+                    f"module takes records like those of X, of shape {tuple(inputs.shape[1:])}, got from it "
+                    f"{type(error).__name__}: {error}"
+                ) from error
         check_outputs(outputs, 1)
         width = outputs.shape[1] if outputs.ndim == 2 and outputs.shape[1] > 1 else 2
         classes = _classes(self.classes, labels, width)
@@ -162,7 +170,10 @@ class Network:
         torch = need_torch()
         chosen = self.optimizer
         make = chosen if callable(chosen) else getattr(torch.optim, OPTIMIZERS[chosen])
-        return make(parameters, lr=self.learning_rate)
+        weights = list(parameters)
+        if not weights:
+            raise InputError("module takes one with weights to train, got one without")
+        return make(weights, lr=self.learning_rate)
 
     def as_model(self, module: Any, classes: NDArray[Any]) -> TorchModel:
         """Return the trained module as a model in evaluation mode."""

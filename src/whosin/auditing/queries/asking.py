@@ -70,6 +70,12 @@ def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answ
         else:
             useful[name] = column
     if not useful and not constant:
-        raise InputError("query: none could be answered: " + "; ".join(f"{name}: {why}" for name, why in failed))
+        raise InputError(f"query: none could be answered: {_reasons(failed)}")
     kept = useful or dict([next(iter(constant.items()))])
     return Answers(tuple(kept), np.column_stack(list(kept.values())), tuple(failed))
+
+
+def _reasons(failed: Sequence[tuple[str, str]]) -> str:
+    """Return why each query failed, and a reason that they share once."""
+    shared = {why for _, why in failed}
+    return shared.pop() if len(shared) == 1 else "; ".join(f"{name}: {why}" for name, why in failed)

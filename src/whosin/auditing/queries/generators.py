@@ -18,7 +18,7 @@ from whosin.auditing.queries import arrays
 from whosin.auditing.queries.arrays import ArrayRelease
 from whosin.auditing.queries.asking import Query
 from whosin.auditing.queries.latents import latent_distances, torch_modules
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, WhosinError
 
 __all__ = ["NAMES", "ModelRelease", "discriminator_scores", "generate", "known_queries", "wanted_queries"]
 
@@ -70,11 +70,20 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
     if not callable(method):
         raise InputTypeError(f"model takes an object with sample(n) for this query, got {type(model).__name__}")
     known = _parameters(method)
+    seed = next((name for name in ("random_state", "seed") if name in known), None)
+    chance: dict[str, Any] = {}
     if "rng" in known:
-        made = method(n, rng=rng)
-    else:
-        seed = next((name for name in ("random_state", "seed") if name in known), None)
-        made = method(n) if seed is None else method(n, **{seed: int(rng.integers(2**31))})
+        chance["rng"] = rng
+    elif seed is not None:
+        chance[seed] = int(rng.integers(2**31))
+    try:
+        made = method(n, **chance)
+    except (WhosinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"model takes an object that can generate {n} records, got from it {type(error).__name__}: {error}"
+        ) from error
     made = made[0] if isinstance(made, tuple) else made
     if isinstance(made, Mapping) and len(made) == 1:
         (only,) = made.values()
@@ -164,7 +173,10 @@ class ModelRelease:
     def array(self) -> ArrayRelease:
         """The generated records next to the targets, as rows."""
         made = self._given if self._given is not None else generate(self.model, self.samples, self._sample_rng)
-        rows = np.asarray(made)
+        try:
+            rows = np.asarray(made)
+        except ValueError:
+            raise InputError("synthetic takes records of one shape, got ragged ones") from None
         if rows.dtype.kind not in "iuf" or rows.ndim < 2 or len(rows) == 0 or not np.isfinite(rows).all():
             raise InputError(f"synthetic takes finite numbers, one row a record, got {rows.dtype} of {rows.shape}")
         if rows[0].size != self.records[0].size:
