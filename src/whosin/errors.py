@@ -157,6 +157,14 @@ def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return rates
 
 
+def check_rng(value: Any, name: str = "rng") -> np.random.Generator:
+    """Return the generator of None, a seed or a generator."""
+    try:
+        return np.random.default_rng(value)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"{name} takes None, a seed or a numpy Generator, got {shown(value)}") from None
+
+
 def check_callable(name: str, value: Any) -> Any:
     """Return ``value`` if it can be called."""
     if not callable(value):

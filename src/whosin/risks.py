@@ -235,7 +235,8 @@ def _best_vertex(roc: Roc, num: _Linear, den: _Linear) -> float:
     positive = bottom > 0.0
     if np.any(top[~positive] > 0.0):
         return math.inf
-    return float(np.max(top[positive] / bottom[positive]))
+    with np.errstate(over="ignore"):
+        return float(np.max(top[positive] / bottom[positive]))
 
 
 def _best_smooth(roc: Roc, num: _Linear, den: _Linear) -> float:

@@ -189,6 +189,19 @@ def test_an_error_comes_back_as_it_is_and_the_rest_is_cancelled(client, cluster,
     assert len(parallel.run(Square(calls), range(5))) == 5
 
 
+def test_a_full_disk_cancels_the_rest(client, cluster, tmp_path, monkeypatch):
+    calls, book = Calls(tmp_path / "calls"), Journal(tmp_path / "journal", "run")
+
+    def full(number, value):
+        raise InputError("no room")
+
+    monkeypatch.setattr(book, "write", full)
+    with pytest.raises(InputError, match="no room"):
+        parallel.run(Square(calls), range(500), journal=book)
+    wait_until(lambda: not cluster.scheduler.tasks)
+    assert calls.count() < 100
+
+
 def test_a_task_that_ends_every_worker_is_an_error(client, cluster, tmp_path, monkeypatch):
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
     with pytest.raises(WhosinError, match="ended every worker"):

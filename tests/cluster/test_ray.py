@@ -98,6 +98,31 @@ def test_an_error_comes_back_as_it_is_and_the_rest_is_cancelled(tmp_path):
     assert len(parallel.run(Square(calls), range(5))) == 5
 
 
+def test_an_error_of_a_class_of_its_own_comes_back_as_one():
+    class Own(Exception):
+        pass
+
+    def fails(item):
+        raise Own(f"item {item}")
+
+    with pytest.raises(Own, match="item"):
+        parallel.run(fails, range(4))
+
+
+def test_a_full_disk_cancels_the_rest(tmp_path, monkeypatch):
+    calls, book = Calls(tmp_path / "calls"), Journal(tmp_path / "journal", "run")
+
+    def full(number, value):
+        raise InputError("no room")
+
+    monkeypatch.setattr(book, "write", full)
+    with pytest.raises(InputError, match="no room"):
+        parallel.run(Square(calls), range(500), journal=book)
+    begun = calls.count()
+    assert len(parallel.run(Square(calls), range(5))) == 5
+    assert calls.count() - begun < 50
+
+
 def test_a_task_that_ends_every_worker_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(clusters, "RETRIES", 0)
     with pytest.raises(WhosinError, match="ended every worker"):

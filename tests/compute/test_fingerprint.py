@@ -1,6 +1,7 @@
 """Fingerprints: the same in every process, and another for every change that a result may depend on."""
 
 import functools
+import os
 import subprocess
 import sys
 import types
@@ -13,6 +14,10 @@ from whosin.compute.fingerprint import fingerprint, versions
 from whosin.errors import InputError
 
 SOURCE = """
+import functools
+import threading
+from dataclasses import dataclass
+
 import numpy as np
 
 DEPTH = 3
@@ -28,8 +33,35 @@ def estimate(rows, power=2):
 def again(rows, left=1):
     return again(rows, left - 1) if left else rows
 
+SETTINGS = {"trim": 0.05, "kinds": frozenset({"mean", "sum"})}
+STEPS = [1, 2]
+LEVEL = np.float32(0.5)
+KINDS = {"mean", "median", "sum"}
+half = functools.partial(helper, 1)
+
+@dataclass
+class Options:
+    trim: float
+
+OPTIONS = Options(0.1)
+LOCK = threading.Lock()
+
+@functools.lru_cache
+def table(size):
+    return size + 3
+
+def settled(rows):
+    with LOCK:
+        kind = "mean" if len(rows) in {7, "a", "b", "c", ("d", "e")} else "sum"
+    return SETTINGS["trim"] + STEPS[0] + LEVEL + half() + OPTIONS.trim + table(4) + (kind in KINDS)
+
 class Base:
     scale = 2
+    grids = {"a": 1}
+
+    @functools.cached_property
+    def kept(self):
+        return 11
 
     def fit(self, rows):
         return rows * self.scale
@@ -53,6 +85,17 @@ CHANGES = [
     ("value ** power", "value * power", "estimate"),
     ("left - 1", "left - 2", "again"),
     ("scale = 2", "scale = 3", "Model"),
+    ('"a": 1', '"a": 2', "Model"),
+    ("return 11", "return 12", "Model"),
+    ("0.05", "0.5", "settled"),
+    ('frozenset({"mean"', 'frozenset({"max"', "settled"),
+    ("[1, 2]", "[2, 2]", "settled"),
+    ("float32(0.5)", "float64(0.5)", "settled"),
+    ('"mean", "median"', '"mean", "mode"', "settled"),
+    ("partial(helper, 1)", "partial(helper, 2)", "settled"),
+    ("Options(0.1)", "Options(0.2)", "settled"),
+    ("size + 3", "size + 4", "settled"),
+    ('{7, "a"', '{8, "a"', "settled"),
     ("rows * self.scale", "rows + self.scale", "Model"),
     ('"model"', '"other"', "Model"),
     ("helper(rows) + 1", "helper(rows) + 2", "Model"),
@@ -121,17 +164,25 @@ def test_data_and_settings():
 
 OTHER = """
 import numpy as np
-from tests_source import Model, estimate
+from tests_source import Model, estimate, settled
 from whosin.compute.fingerprint import fingerprint
-print(fingerprint(estimate, Model(), np.arange(9.0), {"a": 1, "b": {2, 3, "x", "y"}}, "text" + "s"))
+data = np.arange(9.0), {"a": 1, "b": {2, 3, "x", "y"}}, frozenset("abcdef")
+print(fingerprint(estimate, settled, Model(), data, "text" + "s"))
 """
 
 
 def test_every_process_gives_the_same(tmp_path):
     (tmp_path / "tests_source.py").write_text(SOURCE)
     found = {
-        subprocess.run([sys.executable, "-c", OTHER], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-        for _ in range(2)
+        subprocess.run(
+            [sys.executable, "-c", OTHER],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+        ).stdout
+        for seed in range(3)
     }
     assert len(found) == 1
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from whosin.compute.journal import Journal
-from whosin.errors import InputError
+from whosin.errors import InputError, InputTypeError
 
 VALUES = [
     np.array([[1.5, -0.0], [np.inf, np.nan]]),
@@ -130,7 +130,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path, content):
 def test_places_that_take_no_file(tmp_path):
     with pytest.raises(InputError, match="keep takes a file in a directory that exists"):
         Journal(tmp_path / "missing" / "journal", "run", name="keep")
-    with pytest.raises(InputError, match="journal takes a file that can be written"):
+    with pytest.raises(InputError, match="journal takes a file"):
         Journal(tmp_path, "run")
 
 
@@ -138,7 +138,18 @@ def test_a_full_disk_is_an_error_and_costs_that_line_only(tmp_path, monkeypatch)
     book, write = filled(tmp_path / "journal"), os.write
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", lambda handle, line: write(handle, line[:50]))
-        with pytest.raises(InputError, match="no room"):
+        with pytest.raises(InputError, match="a whole line"):
             book.write(7, np.ones(3))
     book.write(8, np.ones(3))
     assert sorted(dict(book.read(10))) == [0, 1, 2, 3, 4, 8]
+
+
+def test_what_is_no_file(tmp_path):
+    """A pipe would be waited on for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(InputError, match="a folder, a device or a pipe"):
+            Journal(path, "run")
+    for path in (5, True, b"journal", None):
+        with pytest.raises(InputTypeError, match="takes the path of a file"):
+            Journal(path, "run")

@@ -111,6 +111,58 @@ def test_numerical_libraries_stay_on_one_thread(backend):
         assert max(library["num_threads"] for library in threadpool_info()) == 2
 
 
+@pytest.mark.parametrize("threads", [True, False])
+def test_numerical_libraries_are_held_in_threads_too(threads):
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def count(item):
+        time.sleep(0.001)
+        return max(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        if count(0) < 2:
+            pytest.skip("no library with threads")
+        assert {number for _, number in stream(count, range(6), threads=threads)} == {1}
+        assert count(0) == 2
+
+
+def test_an_interrupt_on_the_way_in_holds_nothing_for_ever(monkeypatch):
+    from whosin.compute import one_thread
+
+    held, calls = one_thread._OneThread(), itertools.count()
+    release = one_thread._release_openblas
+
+    def interrupted():
+        release()
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(one_thread, "_release_openblas", interrupted)
+    with pytest.raises(KeyboardInterrupt), held:
+        pass
+    assert held.tasks == 0
+    with held:
+        assert held.tasks == 1
+    assert (held.tasks, held.limits) == (0, [])
+
+
+def test_an_error_of_a_class_of_its_own_comes_back_as_one():
+    class Own(Exception):
+        pass
+
+    def fails(item):
+        raise Own(f"item {item}")
+
+    with on("loky"), pytest.raises(Own, match="item"):
+        run(fails, range(4), n_jobs=2)
+
+
+def test_only_arrays_of_floats_are_kept(tmp_path):
+    for value in (np.float32([1.5]), np.array([2**60 + 1]), np.array([1j]), np.array([True])):
+        run(lambda item, value=value: value, range(2), journal=Journal(tmp_path / "journal", "run"))
+    assert not list(Journal(tmp_path / "journal", "run").read())
+
+
 def test_the_order_is_kept_and_items_are_taken_as_tasks_begin():
     taken, gate = [], threading.Event()
 
@@ -126,6 +178,8 @@ def test_the_order_is_kept_and_items_are_taken_as_tasks_begin():
             gate.wait(10)
         elif number == 2:
             gate.set()
+        elif number == 3:
+            time.sleep(1.0)
         return number
 
     results = in_order(slow_first, items(), n_jobs=2, threads=True)

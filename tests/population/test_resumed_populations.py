@@ -23,7 +23,7 @@ class Stop(BaseException):
 
 
 def exponential(**options):
-    options = {"epsilon": 8.0, "clip": 1.0, "method": "monte_carlo", "draws": 4000, "rng": 5} | options
+    options = {"epsilon": 1.0, "delta": 0.01, "clip": 1.0, "method": "monte_carlo", "draws": 20_000, "rng": 5} | options
     return wi.population.exponential(POOL, CANDIDATES, **options)
 
 
@@ -35,7 +35,7 @@ def gaussian(**options):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     monkeypatch.setattr(plan, "BLOCK", 2**10)
-    monkeypatch.setattr(draws, "BATCH", 2**10)
+    monkeypatch.setattr(draws, "BATCH", 2**13)
     monkeypatch.setattr(groups, "_BATCH", 2**18)
     monkeypatch.setattr(additive, "group_epsilons", functools.partial(groups.group_epsilons, draws=400))
 
@@ -75,8 +75,9 @@ def test_an_interrupted_population_resumes(population, tasks, tmp_path):
     assert len(tasks) == everything
     np.testing.assert_array_equal(population(journal=tmp_path / "journal", confidence_level=0.9).records, 30)
     assert len(tasks) == everything, "another level needs no other draws"
-    population(journal=tmp_path / "journal", rng=6)
+    other = population(journal=tmp_path / "journal", rng=6).per_record
     assert len(tasks) == 2 * everything
+    assert np.any(other != alone), "where the draws decide nothing, this test would show nothing"
 
 
 def test_other_records_are_drawn_again(tasks, tmp_path):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -120,7 +123,30 @@ def _ray(scheduler: str | None, workers: int | None) -> Iterator[None]:
             f"scheduler takes the address of a Ray cluster that answers, got {scheduler!r}: {error}"
         ) from None
     try:
+        _wait_for(lambda: int(ray.cluster_resources().get("CPU", 0)), workers or 1)
         register_ray()
-        yield
+        with contextlib.redirect_stdout(_OfThisThread(sys.stdout)):
+            yield
     finally:
         ray.shutdown()
+
+
+def _wait_for(processors: Callable[[], int], wanted: int) -> None:
+    end = time.monotonic() + JOIN
+    while (there := processors()) < wanted:
+        if time.monotonic() > end:
+            raise InputError(f"the Ray cluster has {there} processors after {JOIN} seconds, and {wanted} are wanted")
+        time.sleep(0.2)
+
+
+class _OfThisThread:
+    """Standard output for the thread that asked for it: what other threads print, as Ray's do, goes to the error."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.thread = stream, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        return int((self.stream if threading.get_ident() == self.thread else sys.stderr).write(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)

@@ -46,7 +46,8 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except (typer.Exit, typer.Abort, typer.BadParameter, SystemExit):
             raise
         except KeyboardInterrupt:

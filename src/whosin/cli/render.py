@@ -38,7 +38,7 @@ def emit_json(payload: dict[str, Any]) -> None:
 
     text = json.dumps(payload, ensure_ascii=False, allow_nan=False)
     try:
-        text.encode(sys.stdout.encoding or "utf-8")
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         text = json.dumps(payload, allow_nan=False)
     print(text)

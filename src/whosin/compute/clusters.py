@@ -9,6 +9,7 @@ is cancelled.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import pickle
 import time
@@ -16,7 +17,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from whosin.compute.task_errors import TaskError, numbered_call
+from whosin.compute.task_errors import TaskError, numbered_call, pickler_of_joblib
 from whosin.errors import InputError, WhosinError
 
 __all__ = ["Found", "Keep", "Numbered", "on_dask", "on_ray"]
@@ -36,9 +37,9 @@ def on_dask(
     import dask
     from distributed import as_completed
 
-    name = f"whosin-{uuid.uuid4().hex}"
+    name, packed = f"whosin-{uuid.uuid4().hex}", _packed(importlib.import_module("cloudpickle"), function)
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-        placed = client.submit(_unpacked, _packed(function), key=f"{name}-function")
+        placed = client.submit(pickle.loads, packed, key=f"{name}-function")
     running: dict[Any, int] = {}
     ended: Any = as_completed(with_results=True, raise_errors=False)  # type: ignore[no-untyped-call]
     room = _Room(lambda: sum(client.nthreads().values()), ahead)
@@ -58,10 +59,12 @@ def on_dask(
                 yield number, value
     finally:
         if client.status == "running":
-            for future, number in running.items():
-                if future.status == "finished":
-                    keep(number, future.result(timeout=10))
-            client.cancel([placed, *running], force=True)
+            try:
+                for future, number in running.items():
+                    if future.status == "finished":
+                        keep(number, future.result(timeout=10))
+            finally:
+                client.cancel([placed, *running], force=True)
 
 
 def _value(future: Any, result: Any) -> Any:
@@ -79,6 +82,8 @@ def _value(future: Any, result: Any) -> Any:
     except FutureCancelledError as error:
         raise WhosinError(f"the Dask scheduler is gone, or dropped a task ({error})") from error
     except ModuleNotFoundError as error:
+        if error.name is None or not _is_here(error.name):
+            raise
         raise WhosinError(f"the workers lack a package that is installed here: {error}") from error
 
 
@@ -88,14 +93,14 @@ def on_ray(
     """Tasks of the Ray cluster that this process is connected to, ``ahead`` a processor of the cluster at a time."""
     import ray  # type: ignore[import-not-found]
 
-    placed = _placed(ray, function)
+    name, placed = uuid.uuid4().hex, ray.put(_packed(pickler_of_joblib(), function))
     begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_ray_task)
     room = _Room(lambda: int(ray.cluster_resources().get("CPU", 1)), ahead)
     running: dict[Any, int] = {}
     try:
         while True:
             for number, item in itertools.islice(numbered, max(0, room.size() - len(running))):
-                running[begin.remote(call, placed, number, item)] = number
+                running[begin.remote(call, name, placed, number, item)] = number
             if not running:
                 return
             for ended in ray.wait(list(running), num_returns=1)[0]:
@@ -109,20 +114,23 @@ def on_ray(
     finally:
         if running and ray.is_initialized():
             ready = ray.wait(list(running), num_returns=len(running), timeout=0)[0]
-            for number, value in _ray_values(ray, ready):
-                keep(number, value)
-            for left in set(running) - set(ready):
-                ray.cancel(left)
+            try:
+                for number, value in _ray_values(ray, ready):
+                    keep(number, value)
+            finally:
+                for left in set(running) - set(ready):
+                    ray.cancel(left)
 
 
-def _ray_task(call: Callable[..., Any], function: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
-    return numbered_call(lambda one: call(one, function=function), number, item)
+def _ray_task(call: Callable[..., Any], name: str, packed: bytes, number: int, item: Any) -> tuple[int, Any]:
+    if name not in _unpacked:
+        _unpacked.clear()
+        _unpacked[name] = pickle.loads(packed)
+    return numbered_call(lambda one: call(one, function=_unpacked[name]), number, item)
 
 
-def _placed(ray: Any, function: Callable[[Any], Any]) -> Any:
-    """The function in Ray's store, from where every worker fetches it."""
-    _packed(function)
-    return ray.put(function)
+_unpacked: dict[str, Callable[[Any], Any]] = {}
+"""The function that this worker of Ray was given last, under the name of its run."""
 
 
 def _ray_values(ray: Any, ready: list[Any]) -> Iterator[tuple[int, Any]]:
@@ -158,16 +166,18 @@ class _Room:
         return self.tasks
 
 
-def _packed(function: Callable[[Any], Any]) -> bytes:
-    import cloudpickle  # type: ignore[import-untyped]
-
+def _packed(pickler: Any, function: Callable[[Any], Any]) -> bytes:
+    """The function by the pickler that brings back what its tasks raise, classes of a notebook included."""
     try:
-        return bytes(cloudpickle.dumps(function, protocol=5))
+        return bytes(pickler.dumps(function, protocol=5))
     except Exception as error:
         raise InputError(
             f"work on other machines takes functions and data that can be pickled, got: {error}"
         ) from error
 
 
-def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(packed)
+def _is_here(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False

@@ -9,8 +9,6 @@ import sysconfig
 import types
 from typing import Any
 
-import numpy as np
-
 from whosin.errors import InputError
 
 __all__ = ["fingerprint", "versions"]
@@ -24,9 +22,10 @@ SAME = ("whosin", "numpy", "scipy", "scikit-learn", "joblib")
 def fingerprint(*parts: Any) -> str:
     """Return a hash of data, functions and settings, the same in every process, with the versions that compute.
 
-    Functions and classes of one's own count by their byte code, constants, defaults and closures, together with the
-    functions, classes and constants of their module that they name; those of installed packages count by their names.
-    What a function of one's own fetches in other ways (a file, an attribute of another module) is not seen.
+    Functions and classes of one's own count by their byte code, constants, defaults and closures, together with what
+    they name of their module, save modules; an object there that cannot be pickled counts by its class. Functions and
+    classes of installed packages count by their names. What a function of one's own fetches in other ways (a file, an
+    attribute of another module) is not seen.
 
     Raises
     ------
@@ -63,21 +62,46 @@ def _hasher() -> Any:
     class Hasher(NumpyHasher):  # type: ignore[misc]
         """The hash of joblib, with code in place of names."""
 
-        def __init__(self) -> None:
+        def __init__(self, seen: frozenset[int] = frozenset()) -> None:
             super().__init__(hash_name="sha1")
-            self.open: set[int] = set()
+            self.open = set(seen)
 
         def save(self, obj: Any) -> None:
             """Feed one object to the hash."""
+            if isinstance(obj, functools._lru_cache_wrapper):
+                obj = obj.__wrapped__
             if isinstance(obj, _CODE) and _own(obj) and id(obj) not in self.open:
                 self.open.add(id(obj))
                 super().save(_function(obj) if isinstance(obj, types.FunctionType) else _class(obj))
             elif isinstance(obj, _CODE) and _own(obj):
                 super().save(("seen", obj.__module__, obj.__qualname__))
+            elif isinstance(obj, _Named):
+                self.save(self._named(obj.value))
+            elif isinstance(obj, frozenset):
+                super().save(("frozenset", set(obj)))
             else:
                 super().save(obj)
 
+        def _named(self, value: Any) -> Any:
+            """What stands for an object that code names: itself, a hash of it, or its class if it has none."""
+            if isinstance(value, (*_CODE, functools._lru_cache_wrapper)):
+                return value
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            if id(value) in self.open:
+                return "seen", kind
+            try:
+                return kind, Hasher(frozenset(self.open | {id(value)})).hash(value)
+            except Exception:
+                return "not hashed", kind
+
     return Hasher()
+
+
+class _Named:
+    """Marks an object that code names, whatever it is."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
 
 def _own(thing: Any) -> bool:
@@ -99,6 +123,7 @@ def _installed() -> tuple[str, ...]:
 def _function(function: types.FunctionType) -> Any:
     names = sorted(set(_names(function.__code__)) & set(function.__globals__))
     named = [(name, function.__globals__[name]) for name in names]
+    named = [(name, _Named(value)) for name, value in named if not isinstance(value, types.ModuleType)]
     return (
         "function",
         function.__qualname__,
@@ -106,12 +131,11 @@ def _function(function: types.FunctionType) -> Any:
         function.__defaults__,
         function.__kwdefaults__,
         [_content(cell) for cell in function.__closure__ or ()],
-        [(name, value) for name, value in named if isinstance(value, (*_CODE, *_CONSTANTS))],
+        named,
     )
 
 
 _CODE = (types.FunctionType, type)
-_CONSTANTS = (bool, int, float, complex, str, bytes, tuple, np.ndarray)
 
 
 def _content(cell: Any) -> Any:
@@ -127,16 +151,34 @@ def _names(code: types.CodeType) -> list[str]:
 
 
 def _code(code: types.CodeType) -> Any:
-    constants = [_code(item) if isinstance(item, types.CodeType) else repr(item) for item in code.co_consts]
+    constants = [_constant(item) for item in code.co_consts]
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
 
 
+def _constant(item: Any) -> Any:
+    """A constant of code; the order of a set differs from process to process."""
+    if isinstance(item, types.CodeType):
+        return _code(item)
+    if isinstance(item, frozenset):
+        return "frozenset", sorted(repr(_constant(entry)) for entry in item)
+    if isinstance(item, tuple):
+        return "tuple", [_constant(entry) for entry in item]
+    return repr(item)
+
+
 def _class(kind: type) -> Any:
-    functions = {
-        name: getattr(item, "__func__", getattr(item, "fget", item))
-        for name, item in vars(kind).items()
-        if isinstance(item, types.FunctionType | classmethod | staticmethod | property)
-        or (not name.startswith("__") and isinstance(item, _CONSTANTS))
-    }
     bases = [base if _own(base) else f"{base.__module__}.{base.__qualname__}" for base in kind.__bases__]
-    return "class", kind.__qualname__, bases, sorted(functions.items())
+    members = [(name, _member(item)) for name, item in sorted(vars(kind).items()) if _counts(name, item)]
+    return "class", kind.__qualname__, bases, members
+
+
+def _counts(name: str, item: Any) -> bool:
+    """Whether a member of a class is code or a setting, not something that Python put there."""
+    return not name.startswith("__") or isinstance(item, types.FunctionType | classmethod | staticmethod | property)
+
+
+def _member(item: Any) -> Any:
+    for way in ("__func__", "fget", "func"):
+        if isinstance(found := getattr(item, way, None), types.FunctionType):
+            return found
+    return item if isinstance(item, types.FunctionType) else _Named(item)

@@ -40,7 +40,7 @@ from whosin.compute.journal import Journal, check_seeded
 from whosin.compute.pairwise import NOISES, Indices, Progress, check_pool, check_records, pairwise_epsilons
 from whosin.compute.parallel import stream
 from whosin.compute.threads import number_of_threads
-from whosin.errors import check_choice, check_number, check_probability, check_whole
+from whosin.errors import check_choice, check_number, check_probability, check_rng, check_whole
 
 __all__ = ["group_epsilons"]
 
@@ -131,7 +131,7 @@ def group_epsilons(
         noise=check_choice("noise", noise, NOISES),
     )
     number_of_threads(n_jobs)  # refused here if it makes no sense
-    generator = np.random.default_rng(rng)
+    generator = check_rng(rng)
     open_ = np.flatnonzero((top > 0.0) & np.isfinite(top)) if delta < 1.0 else np.zeros(0, dtype=np.int64)
     upper, estimate = top.copy(), top.copy()
     if len(open_):
@@ -260,7 +260,7 @@ def _ratios(
     starts = range(0, draws, size)
     seeds = [int.from_bytes(generator.bytes(16), "little") for _ in starts]
     jobs = [(min(size, draws - start), seed) for start, seed in zip(starts, seeds, strict=True)]
-    book = None if journal is None else Journal(journal, fingerprint("groups", batches, jobs))
+    book = None if journal is None else Journal(journal, fingerprint("groups", batches, _CELLS, jobs))
     ratios, done = np.empty((len(batches.chosen), 2, draws)), 0
     with contextlib.closing(stream(batches, jobs, n_jobs=n_jobs, journal=book)) as found:
         for number, part in found:

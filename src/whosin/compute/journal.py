@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError
+from whosin.errors import InputError, InputTypeError
 
 __all__ = ["Journal", "check_seeded"]
 
@@ -52,10 +52,14 @@ class Journal:
     """
 
     def __init__(self, path: str | os.PathLike[str], run: str, *, name: str = "journal") -> None:
+        if not isinstance(path, str | os.PathLike):
+            raise InputTypeError(f"{name} takes the path of a file, got {type(path).__name__}")
         self.path, self.run, self.name = Path(path), run, name
         self.known: set[int] = set()
         if not self.path.parent.is_dir():
             raise InputError(f"{name} takes a file in a directory that exists, got {str(self.path)!r}")
+        if self.path.exists() and not self.path.is_file():
+            raise InputError(f"{name} takes a file, got {str(self.path)!r}, which is a folder, a device or a pipe")
         self._append(b"")
         _keep_name(self.path.parent)
         try:
@@ -97,7 +101,7 @@ class Journal:
         except (OSError, ValueError) as error:
             raise self._refused(error) from error
         if written != len(line):
-            raise self._refused("no room for a whole line")
+            raise self._refused("it did not take a whole line")
 
     def _refused(self, reason: Any) -> InputError:
         return InputError(f"{self.name} takes a file that can be written, got {str(self.path)!r}: {reason}")

@@ -19,21 +19,23 @@ class _OneThread:
     def __init__(self) -> None:
         self.lock, self.tasks, self.modules = threading.Lock(), 0, 0
         self.controller: Any = None
-        self.blas: Any = None
+        self.limits: list[Any] = []
         self.own = threading.local()
 
     def __enter__(self) -> None:
+        import scipy.linalg  # noqa: F401 (its BLAS is another one than NumPy's: a task that loads it comes too late)
         from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
         with self.lock:
-            if self.modules != len(sys.modules):  # looking for libraries takes 10 ms: only where some may be new
+            new = self.modules != len(sys.modules)  # looking for libraries takes 10 ms: only where some may be new
+            if new:
                 self.controller, self.modules = ThreadpoolController(), len(sys.modules)
-            self.tasks += 1
-            if self.tasks == 1:
+            if new or self.tasks == 0:
                 _release_openblas()
-                self.blas = self.controller.select(user_api="blas").limit(limits=1)
+                self.limits.append(self.controller.select(user_api="blas").limit(limits=1))
             openmp = self.controller.select(user_api="openmp").limit(limits=1)
-        self.own.stack = [*getattr(self.own, "stack", []), openmp]
+            self.own.stack = [*getattr(self.own, "stack", []), openmp]
+            self.tasks += 1  # last: an interrupt before this leaves nothing but a limit, which the next task takes over
 
     def __exit__(self, *reason: object) -> None:
         self.own.stack.pop().restore_original_limits()
@@ -41,7 +43,8 @@ class _OneThread:
             self.tasks -= 1
             if self.tasks == 0:
                 _release_openblas()
-                self.blas.restore_original_limits()
+                while self.limits:
+                    self.limits.pop().restore_original_limits()
                 _release_openblas()
 
 

@@ -17,7 +17,7 @@ import itertools
 import math
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
 from concurrent import futures
 from typing import Any
 
@@ -65,7 +65,7 @@ def run(
         Processes on this machine, as in joblib; a cluster is used as it is.
     journal : Journal, optional
         What it holds is not computed again, and every result goes there as soon as it is known. It takes arrays of
-        floats; other results are not kept.
+        floats (of 64 bits); other results are not kept.
     done : callable, optional
         Called here after each task.
 
@@ -95,9 +95,8 @@ def stream(
     """Yield (number, function(item)): first what the journal holds, then the others as they end.
 
     Takes what :func:`run` does, and items that come one by one, which are taken only as tasks can begin. With
-    ``threads`` the tasks of this machine share its memory, for work that is done outside the interpreter's lock, and
-    see to it themselves that numerical libraries stay on one thread. A cluster is given ``ahead`` tasks a thread at a
-    time, so that small ones do not wait for each other's way.
+    ``threads`` the tasks of this machine share its memory, for work that is done outside the interpreter's lock. A
+    cluster is given ``ahead`` tasks a thread at a time, so that small ones do not wait for each other's way.
     """
     if journal is not None:
         yield from journal.read(len(items) if isinstance(items, Sized) else math.inf)
@@ -110,7 +109,7 @@ def stream(
                 yield item
 
     def keep(place: int, value: Any) -> None:
-        if journal is not None and isinstance(value, float | np.ndarray):
+        if journal is not None and isinstance(value, float | np.ndarray) and np.asarray(value).dtype == np.float64:
             journal.write(todo[place], value)
 
     with contextlib.closing(_carried(function, missing(), n_jobs, threads, keep, ahead)) as found:
@@ -125,7 +124,7 @@ def in_order(
     n_jobs: int | None = None,
     threads: bool = False,
     journal: Journal | None = None,
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield function(item) in the order of the items, as :func:`stream` does in the order in which they end.
 
     Results that end early wait for their turn: as many as overtake the slowest of the tasks before them.
@@ -204,14 +203,14 @@ def _carried(
     numbered = enumerate(items)
     workers = number_of_threads(n_jobs)
     if on_cluster():
-        backend, call = _backend(), functools.partial(_elsewhere, expected=versions(), threads=threads)
+        backend, call = _backend(), functools.partial(_elsewhere, expected=versions())
         if type(backend).__name__ == "DaskDistributedBackend" and backend.client is not None:
             return on_dask(backend.client, call, function, numbered, ahead, keep)
         if type(backend).__name__ == "RayBackend":
             return on_ray(call, function, numbered, ahead, keep)
         return _by_joblib(functools.partial(call, function=function), numbered, n_jobs or -1, keep)
     if threads:
-        return _in_threads(function, numbered, workers, keep)
+        return _in_threads(functools.partial(_quietly, function), numbered, workers, keep)
     if workers == 1:
         return _here(functools.partial(_quietly, function), numbered, keep)
     return _by_joblib(functools.partial(_quietly, function), numbered, n_jobs, keep)
@@ -291,7 +290,7 @@ def _in_lists(tasks: Iterator[Any], n_jobs: int | None) -> Found:
         yield from sorted(ended, key=lambda result: isinstance(result[1], TaskError))
 
 
-def _elsewhere(item: Any, *, expected: dict[str, str], threads: bool, function: Callable[[Any], Any]) -> Any:
+def _elsewhere(item: Any, *, expected: dict[str, str], function: Callable[[Any], Any]) -> Any:
     """Do a task in a process of another machine: with the same versions, and without spreading it any further."""
     import joblib
 
@@ -301,7 +300,7 @@ def _elsewhere(item: Any, *, expected: dict[str, str], threads: bool, function: 
         )
         raise InputError(f"workers take the packages of the caller, for the same results: one has {differ}")
     with joblib.parallel_config(backend="sequential"):
-        return function(item) if threads else _quietly(function, item)
+        return _quietly(function, item)
 
 
 def _quietly(function: Callable[[Any], Any], item: Any) -> Any:

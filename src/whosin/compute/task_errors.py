@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import traceback
 from collections.abc import Callable
@@ -9,7 +10,18 @@ from typing import Any
 
 from whosin.errors import WhosinError
 
-__all__ = ["TaskError", "numbered_call"]
+__all__ = ["TaskError", "numbered_call", "pickler_of_joblib"]
+
+
+def pickler_of_joblib() -> Any:
+    """Return cloudpickle as joblib has it: inside itself, or beside since its version 1.6.
+
+    An exception of a class that a notebook defines comes back as that class if the same pickler took it there.
+    """
+    try:
+        return importlib.import_module("joblib.externals.cloudpickle")
+    except ImportError:
+        return importlib.import_module("cloudpickle")
 
 
 def numbered_call(call: Callable[[Any], Any], number: int, item: Any) -> tuple[int, Any]:
@@ -32,7 +44,12 @@ class TaskError:
 
     def __reduce__(self) -> tuple[Any, ...]:
         try:
-            pickle.loads(pickle.dumps(self.error))
+            packed = pickler_of_joblib().dumps(self.error)
+            pickle.loads(packed)
         except Exception:
             return TaskError, (WhosinError(f"{type(self.error).__name__}: {self.error}"), self.place)
-        return TaskError, (self.error, self.place)
+        return _returned, (packed, self.place)
+
+
+def _returned(packed: bytes, place: str) -> TaskError:
+    return TaskError(pickle.loads(packed), place)

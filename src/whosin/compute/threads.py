@@ -11,6 +11,7 @@ from whosin.errors import InputError, check_whole
 
 __all__ = ["Progress", "check_prefixes", "number_of_threads", "run_tasks"]
 
+MOST_JOBS = 2**15
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, up to 1."""
 
@@ -20,7 +21,7 @@ def number_of_threads(n_jobs: int | None) -> int:
 
     They are threads of this machine: a backend of joblib that reaches others does not count for more than one.
     """
-    if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-(2**31)) == 0:
+    if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-MOST_JOBS, high=MOST_JOBS) == 0:
         raise InputError("n_jobs takes a whole number other than 0, or None, got 0")
     if n_jobs == 1:
         return 1

@@ -21,7 +21,7 @@ from whosin.compute.gaussian_noise import epsilon_for, laplace_epsilon_for, nois
 from whosin.compute.groups import group_epsilons
 from whosin.compute.pairwise import pairwise_epsilons
 from whosin.compute.spectral import ENUMERATED, SubsetSumLaws
-from whosin.errors import InputError, check_choice, check_number, check_probability
+from whosin.errors import InputError, check_callable, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.population.pool import clipped, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
@@ -171,6 +171,8 @@ def _result(
     rng: Any,
 ) -> PopulationPrivacy:
     chosen = _choose(method, pool, mechanism, delta)
+    if progress is not None:
+        check_callable("progress", progress)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
     if chosen == "exact":

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from whosin.errors import CalibrationError, check_choice, check_number, check_whole
+from whosin.errors import CalibrationError, check_choice, check_number, check_rng, check_whole
 from whosin.population.additive import gaussian, laplace
 from whosin.population.exponential import exponential
 from whosin.population.result import PopulationPrivacy
@@ -69,7 +69,7 @@ def largest_epsilon(
     count = check_whole("points", points, low=2)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     most = count + min(count, REFINEMENTS)
-    seeds = iter([None] * most if rng is None else np.random.default_rng(rng).spawn(most))
+    seeds = _seeds(rng, most)
     looks = 0
 
     def look(epsilon: float) -> PopulationPrivacy:
@@ -94,6 +94,13 @@ def largest_epsilon(
     if progress is not None:
         progress(1.0)
     return best[1]
+
+
+def _seeds(rng: Any, most: int) -> Iterator[int | None]:
+    if rng is None:
+        return iter([None] * most)
+    generator = check_rng(rng)
+    return iter([int.from_bytes(generator.bytes(16), "little") for _ in range(most)])
 
 
 def _refine(

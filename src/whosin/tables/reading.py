@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.numeric import numeric_records
+from whosin.tables.panics import without_panics
 from whosin.tables.table import Table
 from whosin.tables.text import MISSING, series_from_text
 
@@ -147,7 +148,8 @@ def _load_frame(path: Path, ending: str) -> pl.DataFrame:
     reason: BaseException | None = None
     for reader in readers:
         try:
-            return reader(io.BytesIO(data))
+            with without_panics():
+                return reader(io.BytesIO(data))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = error
     words = "Parquet" if ending == ".parquet" else "Arrow IPC"

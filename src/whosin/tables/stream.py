@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.tables.frames import series_of, table_from_series
+from whosin.tables.panics import without_panics
 from whosin.tables.reading import check_file, file_ending
 from whosin.tables.table import Table, check_names
 
@@ -169,7 +170,8 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
                 if held() != rows:
                     _check_unchanged(path, origin, stamp)
                     raise InputError(f"{origin} is damaged: it states {rows} rows and holds {held()}")
-                frame = scan().select(columns).slice(start, piece).collect()
+                with without_panics():
+                    frame = scan().select(columns).slice(start, piece).collect()
             except failures as error:
                 _check_unchanged(path, origin, stamp)
                 raise InputError(f"{origin} cannot be read to its end: {error}") from None
@@ -178,8 +180,9 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
 
     try:
         stamp = _stamp(path)
-        dtypes = dict(scan().collect_schema())
-        rows = int(scan().select(pl.len()).collect().item())
+        with without_panics():
+            dtypes = dict(scan().collect_schema())
+            rows = int(scan().select(pl.len()).collect().item())
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
     except failures as error:

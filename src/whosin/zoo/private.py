@@ -15,6 +15,7 @@ from torch.nn.functional import one_hot, softplus
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 from whosin.zoo.architectures import Architecture
 from whosin.zoo.clipping import clipped_sum
+from whosin.zoo.copula import MOST_ROWS
 from whosin.zoo.training import Gan, Images, as_records, check_betas, in_blocks, set_trainable
 
 __all__ = ["DPCGAN"]
@@ -107,7 +108,7 @@ class DPCGAN(Gan):
         """Return n generated records, of the classes ``y`` or, without, of classes drawn uniformly."""
         if y is None:
             return super().sample(n, rng)
-        count = check_whole("n", n, low=1)
+        count = check_whole("n", n, low=1, high=MOST_ROWS)
         labels = _labels(y, count, self.classes)
         latents = self._latents(count, np.random.default_rng(rng))
         self._check_fitted()

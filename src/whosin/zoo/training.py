@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 from whosin.zoo import checkpoints
 from whosin.zoo.architectures import Architecture
+from whosin.zoo.copula import MOST_ROWS
 
 __all__ = ["Gan", "as_records", "check_betas", "in_blocks", "set_trainable"]
 
@@ -141,7 +142,7 @@ class Gan(ABC):
         rng : optional
             Anything that ``numpy.random.default_rng`` takes.
         """
-        count = check_whole("n", n, low=1)
+        count = check_whole("n", n, low=1, high=MOST_ROWS)
         chance = np.random.default_rng(rng)
         which = chance.integers(len(self.generators), size=count)
         latents = self._latents(count, chance)

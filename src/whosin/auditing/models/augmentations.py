@@ -63,7 +63,7 @@ def image_shifts(
     channels_last : bool
         Whether the colours are the last axis of (N, height, width, colours).
     """
-    most = check_whole("pixels", pixels)
+    most = check_whole("pixels", pixels, high=2**31)
 
     def change(X: Any, rng: np.random.Generator) -> Any:
         given = np.asarray(X)

@@ -13,7 +13,7 @@ from whosin.auditing.models.adapters import as_adapter, row_count
 from whosin.auditing.models.dpsgd import DPSGDAdapter
 from whosin.auditing.models.predictions import loss, predict
 from whosin.auditing.one_run import Guesses, OneRunAudit, audit_one_run
-from whosin.errors import InputError, InputTypeError, check_probability, check_whole
+from whosin.errors import InputError, InputTypeError, WhosinError, check_probability, check_whole
 
 __all__ = ["audit_training", "mislabelled"]
 
@@ -106,9 +106,10 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
     labels = np.unique(y) if classes is None else np.asarray(classes)
     if labels.ndim != 1 or len(set(labels.tolist())) < 2:
         raise InputError(f"classes takes at least two labels, got {labels.tolist()}")
-    if not 1 <= check_whole("count", count) <= len(y):
+    size = check_whole("count", count)
+    if not 1 <= size <= len(y):
         raise InputError(f"count takes 1 to {len(y)}, the number of records, got {count}")
-    rows = generator.permutation(len(y))[:count]
+    rows = generator.permutation(len(y))[:size]
     wrong = [generator.choice(labels[labels != label]) for label in y[rows]]
     return X[rows], np.array(wrong, dtype=labels.dtype)
 
@@ -125,9 +126,20 @@ def _scores(
     parts = [part[included] for part in canaries]
     if base is not None:
         parts = [np.concatenate(pair) for pair in zip(base, parts, strict=True)]
-    model = adapter.fit(*parts, rng)
+    try:
+        model = adapter.fit(*parts, rng)
+    except (WhosinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"estimator failed in training on {len(parts[1])} records: {type(error).__name__}: {error}"
+        ) from error
     if callable(score):
-        return np.asarray(score(model, *canaries), dtype=np.float64)
+        given = score(model, *canaries)
+        try:
+            return np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputTypeError(f"score takes a function that returns one number a canary, got {given!r}") from None
     return -loss(predict(model, *canaries, "canaries", missing=True))
 
 

@@ -203,7 +203,8 @@ def _default_change(tables: list[Any]) -> Augment:
 
 def _sorted(query: Any) -> tuple[list[str], list[Question]]:
     """Return the names and the functions of a query."""
-    asked = [query] if isinstance(query, str) or not isinstance(query, Iterable) else list(query)
+    single = isinstance(query, str) or callable(query) or not isinstance(query, Iterable)
+    asked = [query] if single else list(query)
     names = [item for item in asked if isinstance(item, str)]
     questions = [item for item in asked if callable(item)]
     if not asked or len(names) + len(questions) < len(asked):

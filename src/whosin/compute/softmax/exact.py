@@ -15,14 +15,15 @@ underflow. Wider logits go to a route that stays in the log domain and is slower
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import os
 from dataclasses import dataclass, field
+from importlib import metadata
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.compute.fingerprint import fingerprint
 from whosin.compute.journal import Journal
 from whosin.compute.parallel import stream
 from whosin.compute.softmax.kernels import fused_kernel, has_numba
@@ -259,7 +260,6 @@ def _run(problem: Problem, n_jobs: int | None, progress: Progress | None, journa
 
 
 def _fingerprint(problem: Problem, table: Array) -> str:
-    """What a journal belongs to: the input and the cut into tasks, not the machine or the number of workers."""
-    kind = "direct" if problem.route == "direct" else "linear"
-    text = f"subset_laws 2 {table.shape} {problem.k} {kind} {problem.longest} {len(problem.tasks)} "
-    return hashlib.sha256(text.encode() + table.astype("<f8").tobytes()).hexdigest()
+    """What a journal belongs to: the input, the route and the cut into tasks, not the machine or its workers."""
+    compiler = metadata.version("numba") if problem.route == "fused" else ""
+    return fingerprint("subset laws", table, problem.k, problem.route, compiler, problem.longest, len(problem.tasks))

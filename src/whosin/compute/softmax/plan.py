@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -15,11 +16,11 @@ from numpy.typing import NDArray
 from whosin.compute.fingerprint import fingerprint
 from whosin.compute.journal import Journal, check_seeded
 from whosin.compute.parallel import in_order
-from whosin.compute.softmax.draws import Block, Sampler
+from whosin.compute.softmax.draws import BATCH, Block, Sampler
 from whosin.compute.softmax.game import Game
 from whosin.compute.softmax.thinning import MOST_REPRESENTATIVES
 from whosin.compute.threads import Progress, number_of_threads
-from whosin.errors import InputTypeError, check_callable, check_number, check_whole
+from whosin.errors import InputTypeError, check_callable, check_number, check_rng, check_whole
 
 __all__ = ["Plan", "draw"]
 
@@ -27,7 +28,7 @@ __all__ = ["Plan", "draw"]
 BLOCK = 2**22
 """Numbers in a block of draws, roughly: enough to be worth a thread's while."""
 MOST_BLOCKS = 100
-"""Blocks of a kind, so that a journal of them stays small."""
+"""Blocks of a kind, so that a journal of them stays small. A time budget looks at the clock more often."""
 DEFAULT_WORK = 3 * 10**9
 DEFAULT_SAMPLES = 20_000
 """Samples of each record, unless asked otherwise or too much work."""
@@ -71,7 +72,7 @@ class Plan:
             None if draws is None else check_whole("draws", draws, low=2),
             None if probability_draws is None else check_whole("probability_draws", probability_draws, low=2),
             None if representatives is None else check_whole("representatives", representatives),
-            _seed(rng),
+            int.from_bytes(check_rng(rng).bytes(16), "little"),
             n_jobs,
             progress,
             time.monotonic(),
@@ -85,11 +86,12 @@ def draw(game: Game, sampler: Sampler, plan: Plan, seeds: list[np.random.SeedSeq
     draws, further = _draw_numbers(game, plan, sampler)
     wide, narrow = game.outcomes * sampler.width, game.outcomes * game.matched
     clock = _Clock(2.0 * draws * wide + further * narrow, plan.progress, plan.start + 0.3 * plan.seconds)
-    sizes = _block_sizes(further, sampler.batch(game.matched), narrow)
+    most = MOST_BLOCKS if math.isinf(plan.seconds) else math.inf
+    sizes = _block_sizes(further, sampler.batch(game.matched), narrow, most)
     drawing = _Drawing(sampler.probability_block, game.outcomes, 0)
     first = _sum_of_blocks(drawing, sizes, seeds[0], plan, clock, narrow)
     clock.end = plan.start + plan.seconds
-    sizes = _block_sizes(draws, sampler.batch(sampler.width), wide)
+    sizes = _block_sizes(draws, sampler.batch(sampler.width), wide, most)
     drawing = _Drawing(sampler.block, game.outcomes, len(sampler.evaluated))
     second = _sum_of_blocks(drawing, sizes, seeds[1], plan, clock, 2.0 * wide)
     clock.finish()
@@ -104,14 +106,6 @@ def _draw_numbers(game: Game, plan: Plan, sampler: Sampler) -> tuple[int, int]:
         affordable = max(1000.0, DEFAULT_WORK / (game.outcomes * sampler.width))
         draws = math.ceil(min(DEFAULT_SAMPLES / per_draw, affordable))
     return draws, plan.probability_draws if plan.probability_draws is not None else math.ceil(2.5 * draws)
-
-
-def _seed(rng: Any) -> int:
-    try:
-        generator = np.random.default_rng(rng)
-    except (TypeError, ValueError):
-        raise InputTypeError(f"rng takes None, a seed or a numpy Generator, got {rng!r}") from None
-    return int.from_bytes(generator.bytes(16), "little")
 
 
 @dataclass(eq=False)
@@ -167,17 +161,20 @@ def _sum_of_blocks(
 
     journal = None
     if plan.journal is not None:
-        journal = Journal(plan.journal, fingerprint("softmax draws", drawing, sizes, seed.entropy, seed.spawn_key))
+        journal = Journal(
+            plan.journal, fingerprint("softmax draws", drawing, BATCH, sizes, seed.entropy, seed.spawn_key)
+        )
     total = Block.empty(drawing.outcomes, drawing.records)
     results = in_order(drawing, jobs(), n_jobs=plan.n_jobs, threads=True, journal=journal)
-    for numbers, size in zip(results, sizes, strict=False):
-        total.add(drawing.block(numbers))
-        clock.tick(size * cost)
+    with contextlib.closing(results):
+        for numbers, size in zip(results, sizes, strict=False):
+            total.add(drawing.block(numbers))
+            clock.tick(size * cost)
     return total
 
 
-def _block_sizes(draws: int, batch: int, width: int) -> list[int]:
+def _block_sizes(draws: int, batch: int, width: int, most: float) -> list[int]:
     """Split ``draws`` into blocks of whole batches that are worth a thread's while; the last block takes the rest."""
-    size = batch * max(8, BLOCK // (batch * width), math.ceil(draws / (batch * MOST_BLOCKS)))
+    size = batch * max(8, BLOCK // (batch * width), math.ceil(draws / (batch * most)))
     full, rest = divmod(draws, size)
     return [size] * full + ([rest] if rest else [])
