@@ -156,7 +156,7 @@ def _finite(values: NDArray[np.float64], place: str) -> NDArray[np.float64]:
 
 
 def _numbers(values: NDArray[np.float64], kind: Kind, holds: str) -> Column:
-    plain = values + 0.0
+    plain = np.where(np.isnan(values), np.nan, values) + 0.0
     return Column(kind, holds, plain) if not np.isnan(plain).all() else nothing(len(plain))
 
 

@@ -23,9 +23,12 @@ def hide_panics() -> None:
 
 
 @contextlib.contextmanager
-def without_panics() -> Iterator[None]:
-    """Turn standard error away while a file is read, where that was asked for."""
-    if not _hidden or sys.stderr is None:
+def without_panics(ending: str) -> Iterator[None]:
+    """Turn standard error away while a file with this ending is read, where that was asked for.
+
+    Not for Parquet: some damage of it ends the process at once, and then polars' words are the only ones.
+    """
+    if not _hidden or ending == ".parquet" or sys.stderr is None:
         yield
         return
     try:

@@ -148,7 +148,7 @@ def _load_frame(path: Path, ending: str) -> pl.DataFrame:
     reason: BaseException | None = None
     for reader in readers:
         try:
-            with without_panics():
+            with without_panics(ending):
                 return reader(io.BytesIO(data))
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = error

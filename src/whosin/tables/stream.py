@@ -170,7 +170,7 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
                 if held() != rows:
                     _check_unchanged(path, origin, stamp)
                     raise InputError(f"{origin} is damaged: it states {rows} rows and holds {held()}")
-                with without_panics():
+                with without_panics(ending):
                     frame = scan().select(columns).slice(start, piece).collect()
             except failures as error:
                 _check_unchanged(path, origin, stamp)
@@ -180,7 +180,7 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
 
     try:
         stamp = _stamp(path)
-        with without_panics():
+        with without_panics(ending):
             dtypes = dict(scan().collect_schema())
             rows = int(scan().select(pl.len()).collect().item())
     except PermissionError as error:

@@ -81,6 +81,7 @@ def test_seeds():
 FRAIL = """
 import os
 
+import frail_counts
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
@@ -88,11 +89,9 @@ from whosin.auditing.models import ReferenceModels
 
 
 class Frail:
-    trainings = []
-
     def fit(self, X, y, rng):
-        Frail.trainings.append(1)
-        if len(Frail.trainings) == int(os.environ.get('FRAIL_LIMIT', 0)):
+        frail_counts.trainings.append(1)
+        if len(frail_counts.trainings) == int(os.environ.get('FRAIL_LIMIT', 0)):
             os._exit(9)
         return DecisionTreeClassifier(max_depth=3, random_state=int(rng.integers(100))).fit(X, y)
 
@@ -112,6 +111,7 @@ def kept_in(folder):
 def test_killed_in_the_middle_and_resumed(tmp_path, monkeypatch):
     """The process dies in its fourth training; a later run trains the other three and ends where one run does."""
     (tmp_path / "frail_models.py").write_text(FRAIL)
+    (tmp_path / "frail_counts.py").write_text("trainings = []\n")
     crash = [sys.executable, "-c", "import frail_models; frail_models.train('kept')"]
     assert subprocess.run(crash, cwd=tmp_path, env={**os.environ, "FRAIL_LIMIT": "4"}, check=False).returncode == 9
     assert kept_in(tmp_path / "kept") == 3
@@ -119,11 +119,11 @@ def test_killed_in_the_middle_and_resumed(tmp_path, monkeypatch):
     import frail_models
 
     resumed = frail_models.train(tmp_path / "kept")
-    assert len(frail_models.Frail.trainings) == 3
+    assert len(frail_models.frail_counts.trainings) == 3
     assert np.array_equal(frail_models.train(tmp_path / "kept"), resumed)
-    assert len(frail_models.Frail.trainings) == 3
+    assert len(frail_models.frail_counts.trainings) == 3
     assert np.array_equal(frail_models.train(None), resumed)
-    assert len(frail_models.Frail.trainings) == 9
+    assert len(frail_models.frail_counts.trainings) == 9
 
 
 def test_cache_belongs_to_data_estimator_and_seed(tmp_path):
