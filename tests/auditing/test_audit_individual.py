@@ -16,14 +16,18 @@ TABLE = audit(X, Y, prior=0.2, rng=0).individual
 
 
 def test_theorem_2_by_hand():
-    """Cell 0 of a discrete query: r = .6, q = .15, all data count."""
+    """Cell 0 of a discrete query: r = .6, q = .15, all data count but the record itself."""
     r, q, p = 0.6, 0.15, 0.2
     rho = p * r / (p * r + (1 - p) * q)
     assert TABLE.risk[0] == pytest.approx(rho)
-    low = p * clopper_pearson_lower(60, 100, 0.0125)
-    assert TABLE.lower[0] == pytest.approx(low / (low + (1 - p) * clopper_pearson_upper(30, 200, 0.0125)))
-    high = p * clopper_pearson_upper(60, 100, 0.0125)
-    assert TABLE.upper[0] == pytest.approx(high / (high + (1 - p) * clopper_pearson_lower(30, 200, 0.0125)))
+    for row, (x, n), (y, m) in ((0, (59, 99), (30, 200)), (100, (60, 100), (29, 199))):
+        low = p * clopper_pearson_lower(x, n, 0.0125)
+        assert TABLE.lower[row] == pytest.approx(low / (low + (1 - p) * clopper_pearson_upper(y, m, 0.0125)))
+        high = p * clopper_pearson_upper(x, n, 0.0125)
+        assert TABLE.upper[row] == pytest.approx(high / (high + (1 - p) * clopper_pearson_lower(y, m, 0.0125)))
+    low = p * clopper_pearson_lower(60, 100, 0.05 / 12)
+    together = low / (low + (1 - p) * clopper_pearson_upper(30, 200, 0.05 / 12))
+    assert TABLE.simultaneous_lower[0] == TABLE.simultaneous_lower[100] == pytest.approx(together)
     f, f_low, f_high = TABLE.signed_advantage()
     assert f[0] == pytest.approx((r * p - q * (1 - p)) / (r * p + q * (1 - p)))
     assert f_low[0] == pytest.approx(2 * TABLE.lower[0] - 1)
@@ -43,16 +47,39 @@ def test_order_and_sides():
     assert np.all(TABLE.upper <= TABLE.simultaneous_upper)
 
 
+@pytest.mark.parametrize("without", [(0, 0), (1, 0), (0, 1)])
 @pytest.mark.parametrize(("r", "q", "p"), [(0.2, 0.2, 0.5), (0.05, 0.01, 0.1), (0.01, 0.2, 0.5), (0.5, 0.001, 0.1)])
-def test_exact_coverage(r, q, p):
-    """All pairs of counts of one cell, weighted: a miss has probability at most δ = .2 (union bound of four limits)."""
-    n, m = 15, 25
+def test_exact_coverage(r, q, p, without):
+    """All counts of one cell, weighted: a miss has probability at most δ = .2 (union bound of four limits).
+
+    A record that was named beforehand is in its cell for sure; given that, the others follow their laws.
+    """
+    n, m = 15 - without[0], 25 - without[1]
     x, y = (v.ravel() for v in np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij"))
     weight = binom.pmf(x, n, r) * binom.pmf(y, m, q)
     truth = p * r / (p * r + (1 - p) * q)
-    rows = [_posteriors(np.array([a, n - a]), np.array([b, m - b]), p, 0.05) for a, b in zip(x, y, strict=True)]
-    wrong = np.array([not cell.lower[0] <= truth <= cell.upper[0] for cell in rows])
-    assert weight[wrong].sum() <= 0.2
+    wrong = []
+    for a, b in zip(x, y, strict=True):
+        inside, outside = np.array([a + without[0], n - a]), np.array([b + without[1], m - b])
+        cell = _posteriors(inside, outside, p, 0.05, [without])
+        wrong.append(not cell.lower[0] <= truth <= cell.upper[0])
+    assert weight[np.array(wrong)].sum() <= 0.2
+
+
+def test_a_record_is_not_evidence_about_itself():
+    """Limits that counted it would miss four times as often as they may: 20 members of 500 rare answers."""
+    rng, misses, runs = np.random.default_rng(0), 0, 150
+    for run in range(runs):
+        x, y = rng.integers(500, size=20), rng.integers(500, size=20_000)
+        table = audit(x, y, kind="discrete", confidence_level=0.9, rng=run).individual
+        misses += np.count_nonzero(~((table.lower[:20] <= 0.5) & (table.upper[:20] >= 0.5)))
+    assert misses <= 0.1 * 20 * runs
+
+
+def test_one_member_and_few_records():
+    table = audit(np.array([0]), np.array([0, 1]), kind="discrete", rng=0).individual
+    assert table.lower.tolist()[0] == 0.0
+    assert table.upper.tolist()[0] > 0.99
 
 
 def test_absolute_advantage_is_zero_where_it_may_be():

@@ -110,7 +110,7 @@ def test_mistakes(arguments, words, monkeypatch):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize(("name", "advice"), [("dask", "pip install 'whosin[dask]'"), ("ray", "pip install ray")])
+@pytest.mark.parametrize(("name", "advice"), [(name, f"pip install 'whosin[{name}]'") for name in ("dask", "ray")])
 def test_a_missing_package(name, advice, monkeypatch):
     monkeypatch.setitem(sys.modules, {"dask": "distributed"}.get(name, name), None)
     result = run("--backend", name, "--scheduler", "tcp://127.0.0.1:1", *COMMAND)

@@ -169,9 +169,9 @@ def test_an_empty_file_becomes_a_ledger(tmp_path):
 
 
 def test_folders(tmp_path):
-    with pytest.raises(LedgerError, match="there is no ledger at"):
+    with pytest.raises(LedgerError, match="takes a file, got the folder"):
         Ledger(tmp_path).entries()
-    with pytest.raises(LedgerError, match="there is no ledger at"):
+    with pytest.raises(LedgerError, match="takes a file, got the folder"):
         Ledger(tmp_path).add("x", dataset="d")
     with pytest.raises(LedgerError, match="cannot be made or opened"):
         Ledger(tmp_path / "missing" / "l.db").add("x", dataset="d")

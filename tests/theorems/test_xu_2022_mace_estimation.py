@@ -93,20 +93,22 @@ def test_experiment_2_printed_labels_fail():
     st.floats(0.05, 0.95),
 )
 def test_theorem_2_estimator_and_corrected_interval(cells, p):
-    """f̂ and the interval from Clopper-Pearson limits at δ/4 each, for any counts; 0/0 where a cell was never seen."""
+    """f̂ and the interval from Clopper-Pearson limits at δ/4 each, for any counts; 0/0 where a cell was never seen.
+
+    A record is not evidence about itself: the limits of a member count one member less, those of a non-member one
+    non-member less.
+    """
     x, y = (np.array(side) + (np.arange(len(cells)) == 0) for side in zip(*cells, strict=True))
     x, y = x[x + y > 0], y[x + y > 0]
     found = wi.audit(answers(x), answers(y), prior=p, kind="discrete", rng=0).individual
     f, low, high = found.signed_advantage()
-    n1, n2, alpha = x.sum(), y.sum(), 0.05 / 4
-    expected = (
-        f_p(x / n1, y / n2, p),
-        f_p(clopper_pearson_lower(x, n1, alpha), clopper_pearson_upper(y, n2, alpha), p),
-        f_p(clopper_pearson_upper(x, n1, alpha), clopper_pearson_lower(y, n2, alpha), p),
-    )
-    everyone = np.concatenate([answers(x), answers(y)])
-    for got, wanted in zip((f, low, high), expected, strict=True):
-        assert got == pytest.approx(wanted[everyone], abs=1e-9)
+    n1, n2, alpha = int(x.sum()), int(y.sum()), 0.05 / 4
+    assert f == pytest.approx(f_p(x / n1, y / n2, p)[np.concatenate([answers(x), answers(y)])], abs=1e-9)
+    for rows, cell, less in ((slice(0, n1), answers(x), (1, 0)), (slice(n1, None), answers(y), (0, 1))):
+        r = np.maximum(x - less[0], 0), n1 - less[0], alpha
+        q = np.maximum(y - less[1], 0), n2 - less[1], alpha
+        assert low[rows] == pytest.approx(f_p(clopper_pearson_lower(*r), clopper_pearson_upper(*q), p)[cell], abs=1e-9)
+        assert high[rows] == pytest.approx(f_p(clopper_pearson_upper(*r), clopper_pearson_lower(*q), p)[cell], abs=1e-9)
 
 
 @pytest.mark.parametrize(("r", "q", "p"), [(0.3, 0.1, 0.5), (0.02, 0.05, 0.2), (0.5, 0.5, 0.1)])

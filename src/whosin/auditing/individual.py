@@ -5,14 +5,17 @@ Xu et al. (2022), theorems 2 to 4, corrected. All records of a cell share the po
     ρ = p·r/(p·r + (1-p)·q),    f_p = 2ρ - 1,    AdvI = |f_p|,
 
 with r and q the cell's probabilities. Clopper-Pearson limits on r and q at δ/4 each give limits on ρ at δ (union
-bound; the printed δ/2 has no proof). They hold for one cell that was named beforehand; for the riskiest record, or
-for all at once, take the simultaneous ones, at δ/k for each of k cells. A general metric is V-shaped in ρ, so its
-limits are its extremes over the whole interval of ρ, with the kink at the attacker's threshold, and not only its
-values at the two ends.
+bound; the printed δ/2 has no proof). They hold for one record that was named beforehand, whose cell is as random as
+its answer: given that cell, the *other* records still follow their laws, so the record itself is not counted. (It is in
+its cell for sure: with few members and rare answers, limits that count it miss several times as often as they may.) For
+the riskiest record, or for all at once, take the simultaneous ones, at δ/k for each of k cells. A general metric is
+V-shaped in ρ, so its limits are its extremes over the whole interval of ρ, with the kink at the attacker's threshold,
+and not only its values at the two ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,34 +52,45 @@ class Individual:
     """One row for each record: members first, then non-members, in the order in which they were given.
 
     Columns are arrays: ``index`` (row on its side), ``member``, ``score`` (of the attack; a record of the fit part
-    by a rule that did not see it), ``cell``, ``risk`` (posterior of membership), ``lower``, ``upper``,
-    ``simultaneous_lower`` and ``simultaneous_upper``.
+    by a rule that did not see it), ``cell``, ``counted`` (whether it is one of the records that the limits count),
+    ``risk`` (posterior of membership), ``lower``, ``upper``, ``simultaneous_lower`` and ``simultaneous_upper``.
     """
 
     index: NDArray[np.int64]
     member: NDArray[np.bool_]
     score: Array
     cell: NDArray[np.int64]
+    counted: NDArray[np.bool_]
     prior: float
     confidence_level: float
     roc: Roc
     _alone: _CellRisks
+    """Three times the cells: as they are, without one of their members, and without one of their non-members."""
     _together: _CellRisks
 
     @property
     def risk(self) -> Array:
         """Estimated posterior of membership of each record; the prior where its cell is empty."""
-        return self._alone.risk[self.cell]
+        return self._together.risk[self.cell]
+
+    def _limits(self, simultaneous: bool) -> tuple[_CellRisks, NDArray[np.int64]]:
+        """The limits, and which of them are those of each record."""
+        if simultaneous:
+            return self._together, self.cell
+        without = np.where(self.counted, np.where(self.member, 1, 2), 0)
+        return self._alone, self.cell + without * len(self._together.risk)
 
     @property
     def lower(self) -> Array:
         """Lower limit of the risk, for a record that was named beforehand."""
-        return self._alone.lower[self.cell]
+        cells, place = self._limits(simultaneous=False)
+        return cells.lower[place]
 
     @property
     def upper(self) -> Array:
         """Upper limit of the risk, for a record that was named beforehand."""
-        return self._alone.upper[self.cell]
+        cells, place = self._limits(simultaneous=False)
+        return cells.upper[place]
 
     @property
     def simultaneous_lower(self) -> Array:
@@ -93,8 +107,8 @@ class Individual:
 
     def signed_advantage(self, *, simultaneous: bool = False) -> tuple[Array, Array, Array]:
         """Return f_p = 2·risk - 1 of each record with its limits (Xu et al., equation 14)."""
-        cells = self._together if simultaneous else self._alone
-        return tuple(2.0 * side[self.cell] - 1.0 for side in (cells.risk, cells.lower, cells.upper))  # type: ignore[return-value]
+        cells, place = self._limits(simultaneous)
+        return tuple(2.0 * side[place] - 1.0 for side in (cells.risk, cells.lower, cells.upper))  # type: ignore[return-value]
 
     def advantage(self, *, simultaneous: bool = False) -> tuple[Array, Array, Array]:
         """Return AdvI, the absolute value of f_p, of each record with its limits (definition 3).
@@ -126,7 +140,7 @@ class Individual:
         t = metric.threshold(self.roc.hull(), self.prior) if threshold is None else threshold
         if t is None:
             raise InputError(f"metric={metric.name!r} has no threshold rule: give threshold=…")
-        cells = self._together if simultaneous else self._alone
+        cells, place = self._limits(simultaneous)
         low, high = cells.lower, cells.upper
         middle = np.clip(t, low, high)
         at_kink = np.stack([_given(metric, middle, guess) for guess in (False, True)])
@@ -134,7 +148,7 @@ class Individual:
         ends = np.stack([_given(metric, rho, rho > t) for rho in (low, high)])
         everything = np.concatenate([ends, np.where(inside, at_kink, ends)])
         sides = _given(metric, cells.risk, cells.risk > t), everything.min(axis=0), everything.max(axis=0)
-        return sides[0][self.cell], sides[1][self.cell], sides[2][self.cell]
+        return sides[0][place], sides[1][place], sides[2][place]
 
     def highest(self, n: int = 10, side: str = "both") -> list[dict[str, Any]]:
         """Return the ``n`` records of the highest scores as dictionaries; of ties the first rows.
@@ -146,17 +160,18 @@ class Individual:
         side = check_choice("side", side, ("both", "member", "non-member"))
         rows = np.arange(len(self)) if side == "both" else np.flatnonzero(self.member == (side == "member"))
         top = rows[np.argsort(-self.score[rows], kind="stable")[:n]]
-        return [self._row(int(i)) for i in top]
+        cells, place = self._limits(simultaneous=False)
+        return [self._row(int(i), cells, int(place[i])) for i in top]
 
-    def _row(self, i: int) -> dict[str, Any]:
+    def _row(self, i: int, alone: _CellRisks, place: int) -> dict[str, Any]:
         cell = self.cell[i]
         return {
             "index": int(self.index[i]),
             "side": "member" if self.member[i] else "non-member",
             "score": float(self.score[i]),
-            "risk": float(self._alone.risk[cell]),
-            "lower": float(self._alone.lower[cell]),
-            "upper": float(self._alone.upper[cell]),
+            "risk": float(alone.risk[place]),
+            "lower": float(alone.lower[place]),
+            "upper": float(alone.upper[place]),
             "simultaneous_lower": float(self._together.lower[cell]),
             "simultaneous_upper": float(self._together.upper[cell]),
         }
@@ -165,7 +180,7 @@ class Individual:
         """Return the ``n`` members of the highest scores for JSON."""
         return {
             "highest": self.highest(n, "member"),
-            "cells": len(self._alone.risk),
+            "cells": len(self._together.risk),
             "confidence_level": self.confidence_level,
         }
 
@@ -202,26 +217,38 @@ def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: 
     counts = [cells.count(cells.locate(side)) for side in counted]
     prior = evidence.experiment.prior
     sizes = [len(side) for side in everyone]
+    fitted = np.concatenate([evidence.fit_members, evidence.fit_non_members])
     return Individual(
         index=np.concatenate([np.arange(size) for size in sizes]),
         member=np.arange(sum(sizes)) < sizes[0],
         score=np.concatenate([candidate.score(side) for side in everyone]),
         cell=np.concatenate(located),
+        counted=np.ones(sum(sizes), dtype=bool) if evidence.discrete else ~fitted,
         prior=prior,
         confidence_level=1.0 - delta,
         roc=roc,
-        _alone=_posteriors(counts[0], counts[1], prior, delta / 4),
-        _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(cells))),
+        _alone=_posteriors(counts[0], counts[1], prior, delta / 4, [(0, 0), (1, 0), (0, 1)]),
+        _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(cells)), [(0, 0)]),
     )
 
 
-def _posteriors(inside: NDArray[np.int64], outside: NDArray[np.int64], prior: float, alpha: float) -> _CellRisks:
+def _posteriors(
+    inside: NDArray[np.int64],
+    outside: NDArray[np.int64],
+    prior: float,
+    alpha: float,
+    without: Sequence[tuple[int, int]],
+) -> _CellRisks:
+    """Posteriors of all cells with limits, once for each number of members and non-members that are not counted."""
     n1, n2 = int(inside.sum()), int(outside.sum())
-    return _CellRisks(
-        _posterior(inside / n1, outside / n2, prior, prior),
-        _posterior(clopper_pearson_lower(inside, n1, alpha), clopper_pearson_upper(outside, n2, alpha), prior, 0.0),
-        _posterior(clopper_pearson_upper(inside, n1, alpha), clopper_pearson_lower(outside, n2, alpha), prior, 1.0),
-    )
+    risk = _posterior(inside / n1, outside / n2, prior, prior)
+    lower, upper = [], []
+    for members, non_members in without:
+        r, q = np.maximum(inside - members, 0), np.maximum(outside - non_members, 0)
+        of_r, of_q = (r, n1 - members, alpha), (q, n2 - non_members, alpha)
+        lower.append(_posterior(clopper_pearson_lower(*of_r), clopper_pearson_upper(*of_q), prior, 0.0))
+        upper.append(_posterior(clopper_pearson_upper(*of_r), clopper_pearson_lower(*of_q), prior, 1.0))
+    return _CellRisks(np.tile(risk, len(without)), np.concatenate(lower), np.concatenate(upper))
 
 
 def _posterior(r: Array, q: Array, prior: float, otherwise: float) -> Array:

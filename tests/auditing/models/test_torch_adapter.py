@@ -262,9 +262,10 @@ STATE = {"left": 10**9, "calls": 0}
 
 def crashing_loss(outputs, targets):
     """Cross-entropy that fails at a call to come; which one is no part of the function, so its key stays the same."""
-    STATE["left"] -= 1
-    STATE["calls"] += 1
-    if STATE["left"] == 0:
+    state = vars(sys.modules[__name__])["STATE"]  # by its name, a change of it would make another run
+    state["left"] -= 1
+    state["calls"] += 1
+    if state["left"] == 0:
         raise Crash
     return nn.functional.cross_entropy(outputs, targets, reduction="none")
 
