@@ -1,5 +1,7 @@
 """The journal of ``protect``: an interrupted release trains only what is missing, and nothing changes."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ class Stop(BaseException):
 
 
 def middle(rows):
-    BEGUN.append(len(rows))
+    vars(sys.modules[__name__])["BEGUN"].append(len(rows))  # by its name, a change of it would make another run
     return np.median(rows, axis=0)
 
 
