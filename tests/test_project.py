@@ -17,7 +17,7 @@ import whosin
 ROOT = Path(__file__).parents[1]
 
 # The number of tests only grows. Raise this now and then: it catches a file that is silently no longer collected.
-FLOOR = 13_500
+FLOOR = 14_500
 
 HEAVY = [
     "dp_accounting",
@@ -71,7 +71,9 @@ def test_types_are_shipped():
 # --- the suite --------------------------------------------------------------------------------------------------------
 
 
-def test_suite_is_complete():
+def test_suite_is_complete(request):
+    if len(request.session.items) >= FLOOR:
+        return  # this very run is of the whole suite
     for package in ("torch", "fastapi", "sqlalchemy", "distributed"):
         pytest.importorskip(package)
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
