@@ -4,23 +4,20 @@ import json
 import os
 import warnings
 
+import checks
 import joblib
 import numpy as np
 import pytest
-from fatal import Calls, Means, Middle, Square
+from checks import POOL, here
+from fatal import Calls, Square
 
 import whosin as wi
-from whosin.auditing.models import ReferenceModels
 from whosin.compute import clusters, parallel
-from whosin.compute.journal import Journal
 from whosin.compute.neighbours import nearest
-from whosin.errors import InputError, WhosinError
-from whosin.mechanisms.secure import SeededSource
+from whosin.errors import WhosinError
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-POOL = np.random.default_rng(3).normal(size=(60, 3))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,12 +36,6 @@ def cluster():
     del os.environ["TEST_PROCESS"]
 
 
-def here(function, *args, **kwargs):
-    """Call without the cluster."""
-    with joblib.parallel_config(backend="sequential"):
-        return function(*args, **kwargs)
-
-
 def where(item):
     return os.getpid()
 
@@ -54,22 +45,11 @@ def test_tasks_run_elsewhere():
 
 
 def test_reference_models_survive_killed_workers(tmp_path):
-    labels = (POOL[:, 0] > 0).astype(int)
-    calls = Calls(tmp_path / "calls", (1, 5))
-    found = ReferenceModels.train(Means(calls), POOL, labels, models=8, rng=1)
-    assert calls.count() >= 10
-    expected = here(ReferenceModels.train, Means(calls), POOL, labels, models=8, rng=1)
-    np.testing.assert_array_equal(found.logits, expected.logits)
+    checks.reference_models_survive_killed_workers(tmp_path)
 
 
 def test_protect_survives_a_killed_worker(tmp_path):
-    calls = Calls(tmp_path / "calls", (20,))
-    options = {"eta": 0.3, "subsets": 32, "confidence_level": 0.8, "rng": 5, "ball": "pilot"}
-    found = wi.protect(Middle(calls), POOL, testing_source=SeededSource(2), **options)
-    assert calls.count() > 20 + 1
-    expected = here(wi.protect, Middle(calls), POOL, testing_source=SeededSource(2), **options)
-    assert found.value.tolist() == expected.value.tolist()
-    assert found.certificate.to_dict() == expected.certificate.to_dict()
+    checks.protect_survives_a_killed_worker(tmp_path)
 
 
 @pytest.mark.parametrize("method", ["monte_carlo", "exact"])
@@ -91,11 +71,8 @@ def test_blocks_of_rows(monkeypatch):
 
 
 def test_an_error_comes_back_as_it_is_and_the_rest_is_cancelled(tmp_path):
-    calls = Calls(tmp_path / "calls")
-    with pytest.raises(ZeroDivisionError, match="item 3, on purpose"):
-        parallel.run(Square(calls, wrong=3), range(500))
-    assert calls.count() < 100
-    assert len(parallel.run(Square(calls), range(5))) == 5
+    checks.an_error_comes_back_as_it_is(tmp_path)
+    assert len(parallel.run(Square(Calls(tmp_path / "again")), range(5))) == 5
 
 
 def test_an_error_of_a_class_of_its_own_comes_back_as_one():
@@ -110,14 +87,7 @@ def test_an_error_of_a_class_of_its_own_comes_back_as_one():
 
 
 def test_a_full_disk_cancels_the_rest(tmp_path, monkeypatch):
-    calls, book = Calls(tmp_path / "calls"), Journal(tmp_path / "journal", "run")
-
-    def full(number, value):
-        raise InputError("no room")
-
-    monkeypatch.setattr(book, "write", full)
-    with pytest.raises(InputError, match="no room"):
-        parallel.run(Square(calls), range(500), journal=book)
+    calls = checks.a_full_disk_cancels_the_rest(tmp_path, monkeypatch)
     begun = calls.count()
     assert len(parallel.run(Square(calls), range(5))) == 5
     assert calls.count() - begun < 50
@@ -130,33 +100,15 @@ def test_a_task_that_ends_every_worker_is_an_error(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_loses_nothing_that_was_ready(tmp_path):
-    calls, items, done = Calls(tmp_path / "calls"), range(30), []
-
-    def interrupt():
-        done.append(1)
-        if len(done) == 7:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        parallel.run(Square(calls), items, journal=Journal(tmp_path / "journal", "run"), done=interrupt)
-    kept = len(list(Journal(tmp_path / "journal", "run").read(30)))
-    assert kept >= 7
-    again = Calls(tmp_path / "again")
-    found = parallel.run(Square(again), items, journal=Journal(tmp_path / "journal", "run"))
-    assert again.count() == 30 - kept
-    np.testing.assert_array_equal(found, here(parallel.run, Square(calls), items))
+    checks.an_interrupt_loses_nothing_that_was_ready(tmp_path)
 
 
 def test_other_versions_on_a_worker_are_refused(tmp_path, monkeypatch):
-    own = parallel.versions()
-    monkeypatch.setattr(parallel, "versions", lambda: {**own, "whosin": "99.0"})
-    with pytest.raises(InputError, match=f"whosin {own['whosin']} instead of 99.0"):
-        parallel.run(Square(Calls(tmp_path / "calls")), range(3))
+    checks.other_versions_on_a_worker_are_refused(tmp_path, monkeypatch)
 
 
 def test_what_cannot_be_pickled_is_refused(tmp_path):
-    with open(tmp_path / "file", "w") as file, pytest.raises(InputError, match="can be pickled"):
-        parallel.run(lambda item: file, range(3))
+    checks.what_cannot_be_pickled_is_refused(tmp_path)
 
 
 def test_the_command_line_on_ray(tmp_path):

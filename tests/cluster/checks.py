@@ -1,0 +1,90 @@
+"""What holds on every cluster: tests of Dask and of Ray call these inside their backend."""
+
+import joblib
+import numpy as np
+import pytest
+from fatal import Calls, Means, Middle, Square
+
+import whosin as wi
+from whosin.auditing.models import ReferenceModels
+from whosin.compute import parallel
+from whosin.compute.journal import Journal
+from whosin.errors import InputError
+from whosin.mechanisms.secure import SeededSource
+
+POOL = np.random.default_rng(3).normal(size=(60, 3))
+
+
+def here(function, *args, **kwargs):
+    """Call without the cluster."""
+    with joblib.parallel_config(backend="sequential"):
+        return function(*args, **kwargs)
+
+
+def reference_models_survive_killed_workers(folder):
+    """One dies in the very first training, maybe with the only copy of the data, and one in the middle."""
+    labels = (POOL[:, 0] > 0).astype(int)
+    calls = Calls(folder / "calls", (1, 5))
+    found = ReferenceModels.train(Means(calls), POOL, labels, models=8, rng=1)
+    assert calls.count() >= 10
+    expected = here(ReferenceModels.train, Means(calls), POOL, labels, models=8, rng=1)
+    np.testing.assert_array_equal(found.logits, expected.logits)
+
+
+def protect_survives_a_killed_worker(folder):
+    calls = Calls(folder / "calls", (20,))
+    options = {"eta": 0.3, "subsets": 32, "confidence_level": 0.8, "rng": 5, "ball": "pilot"}
+    found = wi.protect(Middle(calls), POOL, testing_source=SeededSource(2), **options)
+    assert calls.count() > 20 + 1
+    expected = here(wi.protect, Middle(calls), POOL, testing_source=SeededSource(2), **options)
+    assert found.value.tolist() == expected.value.tolist()
+    assert found.certificate.to_dict() == expected.certificate.to_dict()
+
+
+def an_error_comes_back_as_it_is(folder):
+    calls = Calls(folder / "calls")
+    with pytest.raises(ZeroDivisionError, match="item 3, on purpose"):
+        parallel.run(Square(calls, wrong=3), range(500))
+    assert calls.count() < 100
+
+
+def a_full_disk_cancels_the_rest(folder, monkeypatch):
+    calls, book = Calls(folder / "calls"), Journal(folder / "journal", "run")
+
+    def full(number, value):
+        raise InputError("no room")
+
+    monkeypatch.setattr(book, "write", full)
+    with pytest.raises(InputError, match="no room"):
+        parallel.run(Square(calls), range(500), journal=book)
+    return calls
+
+
+def an_interrupt_loses_nothing_that_was_ready(folder):
+    calls, items, done = Calls(folder / "calls"), range(30), []
+
+    def interrupt():
+        done.append(1)
+        if len(done) == 7:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        parallel.run(Square(calls), items, journal=Journal(folder / "journal", "run"), done=interrupt)
+    kept = len(list(Journal(folder / "journal", "run").read(30)))
+    assert kept >= 7
+    again = Calls(folder / "again")  # workers may still be at a task of the first run
+    found = parallel.run(Square(again), items, journal=Journal(folder / "journal", "run"))
+    assert again.count() == 30 - kept
+    np.testing.assert_array_equal(found, here(parallel.run, Square(calls), items))
+
+
+def other_versions_on_a_worker_are_refused(folder, monkeypatch):
+    own = parallel.versions()
+    monkeypatch.setattr(parallel, "versions", lambda: {**own, "whosin": "99.0"})
+    with pytest.raises(InputError, match=f"whosin {own['whosin']} instead of 99.0"):
+        parallel.run(Square(Calls(folder / "calls")), range(3))
+
+
+def what_cannot_be_pickled_is_refused(folder):
+    with open(folder / "file", "w") as file, pytest.raises(InputError, match="can be pickled"):
+        parallel.run(lambda item: file, range(3))
