@@ -497,6 +497,8 @@ def test_every_row_has_its_run():
 
 @pytest.mark.parametrize("row", ROWS)
 def test_row(row, tmp_path, monkeypatch):
+    if "ledger" in row:
+        pytest.importorskip("sqlalchemy")
     monkeypatch.chdir(tmp_path)
     said = table()[row]
     if said.startswith("allowed, with an `AssumptionWarning`"):
@@ -557,6 +559,7 @@ def test_a_panic_of_a_compiled_library_is_no_traceback(monkeypatch):
 
 def test_a_ledger_whose_names_are_no_text(tmp_path):
     """Found by damaging bytes at random: the driver failed to decode its own message."""
+    pytest.importorskip("sqlalchemy")
     path = tmp_path / "l.db"
     book = Ledger(path)
     book.add("x", dataset="people")

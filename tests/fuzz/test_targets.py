@@ -25,7 +25,7 @@ NEEDS = {
     **dict.fromkeys(("checkpoint", "gan-checkpoint", "modules", "networks", "generators"), "torch"),
     **dict.fromkeys(("page", "page-audit", "cli-serve"), "fastapi"),
     **dict.fromkeys(("report", "pictures"), "matplotlib"),
-    "ledger-file": "sqlalchemy",
+    **dict.fromkeys(("ledger-file", "ledger-url", "ledger-json", "cli-ledger"), "sqlalchemy"),
     "objects": "pandas",
 }
 """Targets that are left out where a package is missing."""
