@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from scipy.integrate import trapezoid
 
 import whosin as wi
 from experiments.izzo._common import (
@@ -66,7 +67,7 @@ def leaking_accuracy(values: NDArray[np.float64], c: float) -> float:
     difference = np.zeros(len(y))
     for centre, scale, inside in zip(centres, scales, held, strict=True):
         difference += (1.0 if inside else -1.0) * np.exp(-np.abs(y - centre) / scale) / (2.0 * scale)
-    return min(1.0, float(0.5 + 0.25 * np.trapezoid(np.abs(difference), y) / held.sum()))
+    return min(1.0, float(0.5 + 0.25 * trapezoid(np.abs(difference), y) / held.sum()))
 
 
 def pool_accuracy(values: NDArray[np.float64], scale: float) -> float:

@@ -100,6 +100,8 @@ BUGS = [
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_a_mistake_in_the_library_is_called_one(command, error, files, monkeypatch):
+    if command == "serve":
+        pytest.importorskip("uvicorn")
     monkeypatch.delenv("WHOSIN_DEBUG", raising=False)
     break_it(monkeypatch, command, error)
     result = run(command, files)

@@ -11,6 +11,8 @@ from whosin.cli.ledger import app
 from whosin.ledger import Ledger
 from whosin.tables import read_table
 
+pytest.importorskip("sqlalchemy")
+
 runner = CliRunner()
 
 

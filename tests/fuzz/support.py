@@ -192,6 +192,7 @@ def surroundings():
         with warnings.catch_warnings(), np.errstate(all="warn", under="ignore"):
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", AssumptionWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
         os.chdir(here)

@@ -115,6 +115,9 @@ def progress(message: str) -> Iterator[Callable[[float], None]]:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
+    if not console.is_terminal:  # early versions of rich print an empty line even where they are told to be silent
+        yield lambda share: None
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -122,7 +125,7 @@ def progress(message: str) -> Iterator[Callable[[float], None]]:
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(message, total=None)
         yield lambda share: shown.update(task, total=1.0, completed=share)
 

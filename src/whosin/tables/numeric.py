@@ -41,10 +41,12 @@ def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -
 
 
 def _check_columns(frame: Any, name: str) -> None:
+    import polars as pl
+
     for column in frame.columns:
         try:
             values = np.asarray(frame[column].to_numpy() if hasattr(frame[column], "to_numpy") else frame[column])
-        except Exception:  # a type of the frame that NumPy does not have
+        except (Exception, pl.exceptions.PanicException):  # a type of the frame that NumPy does not have
             raise InputTypeError(f"{name} takes numeric columns, got {frame[column].dtype} in {column!r}") from None
         if values.dtype.kind not in "iufb":
             raise InputTypeError(f"{name} takes numeric columns, got {values.dtype} in column {column!r}")
