@@ -23,8 +23,9 @@ NEEDS = {
     "ledger": ("sqlalchemy",),
     "cluster": ("distributed",),
     "zoo": ("torch",),
+    "auditing/test_generators.py": ("torch",),
 }
-"""Folders of tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
+"""Tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
 ONE_AT_A_TIME = ("web", "ledger", "cluster")
 """Folders that start servers: each runs in one process (pytest --dist loadgroup), so that a server is started once."""
 

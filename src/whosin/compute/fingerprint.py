@@ -173,7 +173,9 @@ def _class(kind: type) -> Any:
 
 
 def _counts(name: str, item: Any) -> bool:
-    """Whether a member of a class is code or a setting, not something that Python put there."""
+    """Whether a member of a class is code or a setting, not its way to be shown or something that Python put there."""
+    if name == "__repr__":
+        return False
     return not name.startswith("__") or isinstance(item, types.FunctionType | classmethod | staticmethod | property)
 
 
