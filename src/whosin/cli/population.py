@@ -58,14 +58,8 @@ def gaussian(
     json: Json = False,
 ) -> None:
     """Gaussian noise on a mean or a sum."""
-    options: dict[str, Any] = {
-        "delta": delta,
-        "clip": clip,
-        "query": query,
-        "method": method,
-        "train_fraction": train_fraction,
-    }
-    options |= {"n_jobs": jobs, "journal": journal}
+    options: dict[str, Any] = {"delta": delta, "clip": clip, "query": query, "method": method}
+    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
     _run("gaussian", records, columns, epsilon, target, confidence_level, seed, json, options)
 
 
@@ -88,14 +82,8 @@ def laplace(
     json: Json = False,
 ) -> None:
     """Laplace noise on the mean or the sum of one column."""
-    options: dict[str, Any] = {
-        "delta": delta,
-        "clip": clip,
-        "query": query,
-        "method": method,
-        "train_fraction": train_fraction,
-    }
-    options |= {"n_jobs": jobs, "journal": journal}
+    options: dict[str, Any] = {"delta": delta, "clip": clip, "query": query, "method": method}
+    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
     _run("laplace", records, columns, epsilon, target, confidence_level, seed, json, options)
 
 
