@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 STEADY := HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-steady}
 PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest --dist loadgroup
-LOCKED := $(PIP) install --quiet --no-compile --require-hashes --no-deps
+LOCKED := $(PIP) install --quiet --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-long test-oldest test-newest test-ray fuzz check docs bench experiments lock vulnerabilities sbom clean
@@ -108,7 +108,7 @@ $(LIGHT): pyproject.toml requirements/demo.txt
 
 $(STAMP): $(LIGHT) requirements/dev.txt constraints.txt
 	$(LOCKED) -r requirements/dev.txt
-	$(PIP) install --quiet --no-compile -c constraints.txt "$$(grep '^torch==' constraints.txt)"
+	$(PIP) install --quiet -c constraints.txt "$$(grep '^torch==' constraints.txt)"
 	$(PIP) check
 	@touch $@
 
