@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
@@ -36,6 +37,9 @@ _TIE = 1e-12
 """Orderings that differ by less count as equal, so that rounding never drops an outcome from its own region."""
 _LEFT_OUT = 1e-6
 """Mass outside the windows, as a share of α."""
+_FINEST = 5e-6
+"""Smallest step back from the searched limit, for weights of 1 in all, where that is at most 1 % of the way from the
+sample value: a proof with a narrower margin takes more cells."""
 _BLOCK = 1 << 17
 """Numbers held at once while chances are summed."""
 
@@ -173,11 +177,12 @@ class _Region:
         from_x, in_x = _window(self.n1, p1, self.widths[0])
         from_y, in_y = _window(self.n2, p2, self.widths[1])
         tails = np.zeros((len(p1), self.widths[0] + 1))
-        tails[:, :-1] = np.cumsum(in_x[:, ::-1], axis=1)[:, ::-1]
-        needed = self.boundary[(from_y - self.first)[:, None] + np.arange(self.widths[1])]
-        reached = np.take_along_axis(tails, np.clip(needed - from_x[:, None], 0, self.widths[0]), axis=1)
-        rounding = 1e-10 + 1e-15 * (self.n1 + self.n2)
-        return np.asarray(np.einsum("ij,ij->i", reached, in_y) * (1.0 + rounding) + 4.0 * self.left_out)
+        np.cumsum(in_x[:, ::-1], axis=1, out=tails[:, -2::-1])
+        needed = sliding_window_view(self.boundary, self.widths[1])[from_y - self.first] - from_x[:, None]
+        np.clip(needed, 0, self.widths[0], out=needed)
+        needed += (np.arange(len(p1)) * tails.shape[1])[:, None]
+        found = np.einsum("ij,ij->i", tails.ravel()[needed], in_y) / (tails[:, 0] * in_y.sum(axis=1))
+        return np.asarray(found * (1.0 + 1e-10 + 1e-15 * (self.n1 + self.n2)) + 4.0 * self.left_out)
 
     def bends(self, cap: Array, p1: Array, p2: Array) -> Array:
         """Return bounds on -f'' along the path at these ends of cells, where the chance is at most ``cap``."""
@@ -210,7 +215,8 @@ def _largest(region: _Region, level: float, guess: float, seen: float) -> float:
     """
     least = -region.weights[1]
     d = _rough(region, level, guess, seen)
-    step = 1e-3 * max(seen - d, 1e-9)
+    step = min(max(1e-3 * (seen - d), _FINEST * sum(region.weights)), 1e-2 * (seen - d))
+    step = max(step, _TIE * sum(region.weights))
     while d - step > least:
         if _proved(region, d - step, level):
             return d - step
@@ -288,10 +294,12 @@ def _proved(region: _Region, d: float, level: float) -> bool:
 
 
 def _bend(cap: Array, p: Array, n: int) -> Array:
-    """Return the part of one sample in the bound on -f'' (f at most ``cap``); infinite at 0 and 1."""
-    both = p * (1.0 - p)
-    with np.errstate(divide="ignore"):
-        return np.asarray(cap * n / both + np.sqrt(cap * n) * np.abs(1.0 - 2.0 * p) / both**1.5)
+    """Return the part of one sample in the bound on -f'' (f at most ``cap``)."""
+    both = np.maximum(p * (1.0 - p), 1e-100)
+    rare = np.minimum(cap, 0.5)
+    drift = np.where(cap <= 0.5, rare * np.sqrt(n * np.log(1.0 / rare) / 2), math.inf)
+    drift = np.minimum(drift, np.sqrt(cap * n * both))
+    return np.asarray(cap * n / both + drift * np.abs(1.0 - 2.0 * p) / both**2)
 
 
 def _wilson_reach(p: Array, n: int, z: float) -> Array:
@@ -314,15 +322,22 @@ def _starts(n: int, p: Array, width: int) -> Counts:
 
 
 def _window(n: int, p: Array, width: int) -> tuple[Counts, Array]:
-    """Return for each p where its window starts, and the binomial chances given that the count is inside."""
+    """Return for each p where its window starts, and binomial chances in it as multiples of a central one."""
     starts = _starts(n, p, width)
-    k = starts[:, None] + np.arange(width - 1)
     with np.errstate(divide="ignore"):
         logit = np.clip(np.log(p) - np.log1p(-p), -700.0, 700.0)
     logs = np.zeros((len(p), width))
-    np.cumsum(np.log((n - k) / (k + 1.0)) + logit[:, None], axis=1, out=logs[:, 1:])
-    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return starts, chances / chances.sum(axis=1, keepdims=True)
+    np.add(sliding_window_view(_log_ratios(n), width - 1)[starts], logit[:, None], out=logs[:, 1:])
+    np.cumsum(logs, axis=1, out=logs)
+    central = np.clip(np.floor((n + 1) * p).astype(np.int64) - starts, 0, width - 1)
+    logs -= logs[np.arange(len(p)), central][:, None]
+    return starts, np.exp(logs, out=logs)
+
+
+@functools.lru_cache(maxsize=8)
+def _log_ratios(n: int) -> Array:
+    """Return ln of C(n, k+1) / C(n, k) for k = 0, ..., n-1."""
+    return np.log(np.arange(n, 0, -1) / np.arange(1, n + 1))
 
 
 def _z(alpha: float) -> float:
