@@ -127,6 +127,115 @@ def test_calibrate(visit, served):
     assert until(page, before).startswith("This cannot be had")
 
 
+def stated(page):
+    """What the sentence says, as a number from 0 to 1."""
+    return float(re.search(r"([\d.]+)% of the time at most", said(page))[1]) / 100
+
+
+def go_away_and_back(page):
+    page.click("nav >> text=Audit")
+    page.wait_for_selector("h1:has-text('What does a release give away?')")
+    page.go_back()
+    page.wait_for_selector("#sentence")
+
+
+def says(page, accuracy):
+    """Wait until the sentence is about this accuracy, rounded up to a tenth of a percent."""
+    page.wait_for_function(
+        """wanted => {
+            const found = document.getElementById("sentence").innerText.match(/([0-9.]+)% of the time at most/);
+            return found && Math.abs(found[1] / 100 - wanted) <= 0.001;
+        }""",
+        arg=accuracy,
+    )
+
+
+def test_after_back_the_answer_is_that_of_the_sliders(visit):
+    page = visit()
+    default, curve = said(page), page.get_attribute("path.curve", "d")
+    page.fill("#epsilon", "9")
+    until(page, default)
+    go_away_and_back(page)
+    assert page.input_value("#epsilon") == "9"
+    says(page, wi.PureDP(9.0).accuracy())
+    assert page.get_attribute("path.curve", "d") != curve
+    page.reload()
+    assert page.input_value("#epsilon") == "9"
+    assert stated(page) == pytest.approx(wi.PureDP(9.0).accuracy(), abs=1e-3)
+
+
+def test_back_to_a_question_that_was_left_before_its_answer(visit):
+    page = visit()
+    leave = """() => {
+        const field = document.getElementById("epsilon");
+        field.value = "5";
+        field.dispatchEvent(new Event("input", {bubbles: true}));
+        location.href = "/audit";
+    }"""
+    page.evaluate(leave)
+    page.wait_for_selector("h1:has-text('What does a release give away?')")
+    page.go_back()
+    page.wait_for_selector("#sentence")
+    says(page, wi.PureDP(float(page.input_value("#epsilon"))).accuracy())
+    slider = float(page.input_value("#epsilon-slider"))
+    assert page.input_value("#epsilon") == "5"
+    assert slider > 700
+
+
+def test_after_back_a_kind_of_promise_and_a_wish_are_as_they_were(visit, served):
+    page = visit()
+    before = said(page)
+    page.check('input[value="dpsgd"]')
+    before = until(page, before)
+    page.fill("#steps", "50")
+    after = until(page, before)
+    go_away_and_back(page)
+    page.wait_for_function("old => document.getElementById('sentence').innerText === old", arg=after)
+    assert page.is_checked('input[value="dpsgd"]')
+    assert page.is_visible("#steps")
+    assert not page.is_visible("#epsilon")
+    page.goto(served.base + "calibrate")
+    before = said(page)
+    page.check('input[value="advantage"]')
+    before = until(page, before)
+    page.fill("#value", "0.3")
+    after = until(page, before)
+    go_away_and_back(page)
+    page.wait_for_function("old => document.getElementById('sentence').innerText === old", arg=after)
+    assert page.input_value("#value") == "0.3"
+
+
+def test_a_link_with_values_gives_their_answer(visit, served):
+    page = visit()
+    page.fill("#epsilon", "1.23456789")
+    page.fill("#prior", "0.25")
+    says(page, wi.PureDP(1.23456789).accuracy(prior=0.25))
+    link, there = page.url, said(page)
+    other = visit()
+    other.goto(link)
+    assert said(other) == there
+    assert other.input_value("#epsilon") == "1.23456789"
+    assert float(other.input_value("#epsilon-slider")) == float(page.input_value("#epsilon-slider"))
+    other.goto(served.base + "explain?kind=dpsgd&steps=1000000&noise_multiplier=50")
+    before = said(other)
+    other.fill("#noise_multiplier", "5")
+    assert "of the time at most" in until(other, before)
+
+
+def test_what_cannot_be_answered_leaves_no_old_answer(visit, served):
+    """A sentence about other numbers must not stand beside the sliders."""
+    page = visit()
+    page.route("**/explain/answer*", lambda route: route.abort())
+    page.fill("#epsilon", "4")
+    page.wait_for_function("() => document.getElementById('sentence').innerText.startsWith('The server did not')")
+    assert page.locator("path.curve").count() == 0
+    page.unroute("**/explain/answer*")
+    page.route("**/explain/answer*", lambda route: route.fulfill(status=422, body="<p>too long</p>"))
+    page.fill("#epsilon", "5")
+    page.wait_for_function("() => document.getElementById('sentence').innerText.startsWith('There is no answer')")
+    page.wait_for_function("() => document.getElementById('answer').innerText === 'too long'")
+
+
 def test_keyboard_alone(visit, served):
     """From the address to a new sentence without a mouse."""
     page = visit()
@@ -191,6 +300,10 @@ def test_an_audit_from_upload_to_report_and_two_at_once(visit, served, tables, s
         box.check()
     one.wait_for_selector("#answer table")
     assert "All intervals hold together with 90% confidence" in said(one)
+    compared = said(one)
+    go_away_and_back(one)
+    one.wait_for_function("old => document.getElementById('sentence').innerText === old", arg=compared)
+    assert one.locator('input[name="id"]:checked').count() == 2
 
     two.goto(served.base + "audit")
     assert two.locator("#history tbody tr").count() == 2

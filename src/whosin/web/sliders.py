@@ -84,7 +84,7 @@ def filled(sliders: dict[str, tuple[Slider, ...]], query: BaseModel) -> dict[str
                 "least": f"{slider.low if slider.least is None else slider.least:g}",
                 "most": f"{slider.high if slider.most is None else slider.most:.8g}",
                 "whole": slider.whole,
-                "value": f"{getattr(query, slider.name):.6g}",
+                "value": str(getattr(query, slider.name)).removesuffix(".0"),
             }
             for slider in members
         ]

@@ -30,20 +30,21 @@
     place.hidden = fits;
   };
 
-  const pair = (slider) => {
+  const follow = (slider) => {
     const number = document.getElementById(slider.dataset.for);
     slider.value = position(slider, Number(number.value));
     tell(slider, number);
+    judge(number);
+  };
+
+  const pair = (slider) => {
+    const number = document.getElementById(slider.dataset.for);
     slider.addEventListener("input", () => {
       number.value = valueAt(slider, number);
       tell(slider, number);
       judge(number);
     });
-    number.addEventListener("input", () => {
-      slider.value = position(slider, Number(number.value));
-      tell(slider, number);
-      judge(number);
-    });
+    number.addEventListener("input", () => follow(slider));
   };
 
   const choose = (form, name) => {
@@ -54,6 +55,33 @@
       set.disabled = !fits;
     }
   };
+
+  // what the fields show, and with it what hangs on them; the browser puts back on its own what was typed before
+  const settle = () => {
+    document.querySelectorAll('input[type="range"][data-for]').forEach(follow);
+    document.querySelectorAll("input[data-switch]").forEach((input) => choose(input.form, input.dataset.switch));
+  };
+
+  // the address holds the values that are asked about, so that Back, a reload and a link lead to their answer
+  const watchQuestion = (form) => {
+    const sentence = document.getElementById("sentence"), answer = document.getElementById("answer");
+    form.addEventListener("htmx:beforeRequest", () => {
+      const values = new URLSearchParams(new FormData(form)).toString();
+      history.replaceState(history.state, "", location.pathname + (values && `?${values}`));
+    });
+    // the reason stands where the answer would
+    form.addEventListener("htmx:responseError", () => { sentence.textContent = "There is no answer for these values."; });
+    form.addEventListener("htmx:sendError", () => {
+      sentence.textContent = "The server did not answer. Is it still running?";
+      answer.replaceChildren();
+    });
+  };
+
+  const isAsServed = (form) =>
+    [...form.elements].every((field) =>
+      ["radio", "checkbox"].includes(field.type)
+        ? field.checked === field.defaultChecked
+        : field.type === "range" || field.value === field.defaultValue);
 
   const problem = (form, text) => {
     const place = form.querySelector("#problem");
@@ -101,11 +129,19 @@
   document.addEventListener("DOMContentLoaded", () => {
     document.querySelectorAll('input[type="range"][data-for]').forEach(pair);
     document.querySelectorAll("input[data-switch]").forEach((input) => {
-      choose(input.form, input.dataset.switch);
       input.addEventListener("input", () => choose(input.form, input.dataset.switch));
     });
+    settle();
+    document.querySelectorAll("form[hx-get]").forEach(watchQuestion);
     const upload = document.getElementById("upload");
     if (upload) watchUpload(upload);
     document.body.addEventListener("htmx:afterSettle", noteChange);
+  });
+
+  window.addEventListener("pageshow", (event) => {
+    settle();
+    document.querySelectorAll("form[hx-get]").forEach((form) => {
+      if (event.persisted || !isAsServed(form)) htmx.trigger(form, "submit");
+    });
   });
 })();
