@@ -2,6 +2,7 @@
 
 from whosin.auditing.band import Band
 from whosin.auditing.compare import Comparison
+from whosin.auditing.copies import Copies, count_copies
 from whosin.auditing.estimate import Estimate, TprAtFpr
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupRow, GroupTable
@@ -17,6 +18,7 @@ __all__ = [
     "Audit",
     "Band",
     "Comparison",
+    "Copies",
     "Estimate",
     "Experiment",
     "GroupRow",
@@ -31,6 +33,7 @@ __all__ = [
     "audit",
     "audit_one_run",
     "audit_synthetic",
+    "count_copies",
     "monte_carlo_attack",
     "run_audit",
     "threshold_attack",
