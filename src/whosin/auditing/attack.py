@@ -2,9 +2,10 @@
 
 The best attacker on a query accuses where p·r > (1-p)·q (Xu et al. 2022, lemma 1): any set of answers, not only one
 side of a threshold. So three scores compete for each query (the answer, its negative, and the log ratio of its
-cells), and for several queries also a learned combination. What competes is judged on folds left out of the fit
-part; what is reported is counted on the held-out part, which chose nothing, so that a Clopper-Pearson limit needs
-no correction for the choice.
+cells), and for several queries also a learned combination. What competes is judged on folds left out of the fit part,
+by the lower limit of its value and not by the value itself: the largest value among many candidates is noise, and
+would hide a small share of members who are exposed without doubt. What is reported is counted on the held-out part,
+which chose nothing, so that its limits need no correction for the choice.
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.cells import Cells, log_ratios, quantile_cells, symbol_cells
+from whosin.auditing.cells import Cells, log_ratios, log_ratios_without, quantile_cells, symbol_cells
 from whosin.auditing.counts import ScoreCounts, count_by_cell, count_scores
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.learned import FEWEST, learn_score
+from whosin.compute.differences import newcombe
 
-__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "View", "gather"]
+__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "Judge", "View", "gather"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Value = Callable[[Array, Array], Array]
-"""What an attack is worth: (FPR, TPR) ↦ value, vectorised; -inf where the attack is not allowed."""
+Judge = Callable[[ScoreCounts], Array]
+"""What counts on the fit part say of each threshold; -inf where it is not allowed."""
 
 FOLDS = 5
+JUDGED = 1.96
+"""Standard errors by which candidates are judged from below."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,28 @@ class Gain:
 
     def __call__(self, fpr: Any, tpr: Any) -> Any:
         return self.constant + self.tpr * tpr + self.fpr * fpr
+
+    @property
+    def weights(self) -> tuple[float, float] | None:
+        """(u, v) where the value is constant + u·TPR - v·FPR with u, v > 0; None for other gains."""
+        return (self.tpr, -self.fpr) if self.tpr > 0.0 and self.fpr < 0.0 else None
+
+    @property
+    def blind(self) -> float:
+        """The value of the better constant guess: nobody, or everybody."""
+        return self.constant + max(0.0, self.tpr + self.fpr)
+
+    @property
+    def ceiling(self) -> float:
+        """The value of an attacker who makes no mistake."""
+        return self.constant + max(0.0, self.tpr) + max(0.0, self.fpr)
+
+    def judge(self, counts: ScoreCounts) -> Array:
+        """Return what counts show of the value at each threshold: its lower limit, or the value for other gains."""
+        if self.weights is None:
+            return np.asarray(self(counts.fpr, counts.tpr))
+        sizes = max(counts.members, 1), max(counts.non_members, 1)
+        return np.asarray(newcombe(counts.found, sizes[0], counts.accused, sizes[1], JUDGED, self.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +118,24 @@ class Candidate:
     rule: str
     ratios: Array
     judged: ScoreCounts
-    """Counts on the fit part of scores that did not see the record: they tell candidates apart."""
-    choices: ScoreCounts
-    """Counts on the fit part of the score itself: they offer thresholds."""
+    """Counts on the fit part of scores that did not see the record: they choose candidate and threshold."""
+    fitted: tuple[Counts, Counts]
+    """Members and non-members of the fit part in each cell."""
 
     def score(self, values: Array) -> Array:
         """Return the score of each value of the view; high scores are accused."""
         if self.rule == "cells":
             return np.asarray(self.ratios[self.view.cells.locate(values)])
         return values if self.rule == "high" else -values
+
+    def left_out_scores(self) -> tuple[Array, Array]:
+        """Return the scores of the fit part's members and non-members, each by ratios that did not count it."""
+        view = self.view
+        sides = view.fit_members, view.fit_non_members
+        if self.rule != "cells":
+            return self.score(sides[0]), self.score(sides[1])
+        ratios = log_ratios_without(*self.fitted)
+        return ratios[0][view.cells.locate(sides[0])], ratios[1][view.cells.locate(sides[1])]
 
     def held_out_counts(self, held: HeldOut) -> ScoreCounts:
         """Count the held-out part at every threshold of the score."""
@@ -196,15 +231,16 @@ class Evidence:
             sides.append(values)
         return sides[0], sides[1]
 
-    def choose(self, value: Value, view: View | None = None) -> Attack:
-        """Return the attack of the highest value on the fit part, counted on the held-out part.
+    def choose(self, judge: Judge, view: View | None = None) -> Attack:
+        """Return the attack that the fit part judges best, counted on the held-out part.
 
-        The candidate is chosen by folds left out, the first of equals; its threshold by all of the fit part.
+        Candidate and threshold are chosen by folds left out, the first of equals.
         """
         rivals = [c for c in self.candidates if view is None or c.view is view]
-        best = max(rivals, key=lambda c: float(np.max(value(c.judged.fpr, c.judged.tpr))))
-        at = int(np.argmax(value(best.choices.fpr, best.choices.tpr)))
-        return self.attack(best, float(best.choices.thresholds[at]))
+        judged = [judge(candidate.judged) for candidate in rivals]
+        best = max(range(len(rivals)), key=lambda i: float(judged[i].max()))
+        counts = rivals[best].judged
+        return self.attack(rivals[best], counts.between(int(np.argmax(judged[best]))))
 
     def attack(self, candidate: Candidate, threshold: float) -> Attack:
         """Count one attack on the held-out part."""
@@ -242,7 +278,8 @@ def _views(experiment: Experiment, fit: tuple[Array, Array], rng: np.random.Gene
     if experiment.kind == "discrete":
         count = int(max(side.max() for side in experiment.columns)) + 1
         name = " and ".join(experiment.names or ())
-        return (View(name, symbol_cells(count), False, _Column(0), fit[0][:, 0], fit[1][:, 0]),)
+        ordered = count == 2 or (experiment.numeric and len(experiment.names or ()) == 1)
+        return (View(name, symbol_cells(count), ordered, _Column(0), fit[0][:, 0], fit[1][:, 0]),)
     views = []
     for i, name in enumerate(experiment.names or ()):
         inside, outside = fit[0][:, i], fit[1][:, i]
@@ -268,17 +305,16 @@ class _Column:
 def _candidates(view: View, rng: np.random.Generator) -> Sequence[Candidate]:
     none = np.zeros(0)
     candidates = []
+    located = view.cells.locate(view.fit_members), view.cells.locate(view.fit_non_members)
+    counts = [_by_fold(side, len(view.cells), rng) for side in located]
+    fitted = counts[0].sum(axis=0), counts[1].sum(axis=0)
     if view.ordered:
         high = count_scores(view.fit_members, view.fit_non_members)
         low = count_scores(-view.fit_members, -view.fit_non_members)
-        candidates = [Candidate(view, "high", none, high, high), Candidate(view, "low", none, low, low)]
-    located = view.cells.locate(view.fit_members), view.cells.locate(view.fit_non_members)
-    counts = [_by_fold(side, len(view.cells), rng) for side in located]
-    ratios = log_ratios(counts[0].sum(axis=0), counts[1].sum(axis=0))
+        candidates = [Candidate(view, "high", none, high, fitted), Candidate(view, "low", none, low, fitted)]
     left_out = log_ratios(*(side.sum(axis=0) - side for side in counts))
     judged = count_by_cell(left_out.ravel(), counts[0].ravel(), counts[1].ravel())
-    choices = count_by_cell(ratios, counts[0].sum(axis=0), counts[1].sum(axis=0))
-    return [*candidates, Candidate(view, "cells", ratios, judged, choices)]
+    return [*candidates, Candidate(view, "cells", log_ratios(*fitted), judged, fitted)]
 
 
 def _with_ranks_of(sides: tuple[Array, Array], others: Array) -> tuple[Array, Array]:

@@ -48,13 +48,16 @@ class Band:
         }
 
 
-def band_of(evidence: Evidence, candidate: Candidate, delta: float) -> Band:
-    """Return the band of a candidate's score on the held-out part; cost O(N log N) once."""
+def band_of(evidence: Evidence, candidate: Candidate, delta: float, most: float = 1.0) -> Band:
+    """Return the band of a candidate's score on the held-out part; cost O(N log N) once.
+
+    The lower curve is kept at or below FPR + ``most``, so that it never claims a larger gap than is stated elsewhere.
+    """
     counts = candidate.held_out_counts(evidence.held_out(candidate.view))
     few = counts.thinned()
     up, right = dkw_radius(counts.members, delta / 8), dkw_radius(counts.non_members, delta / 8)
     wide = _Limits(few.tpr - up, few.tpr + up, few.fpr - right, few.fpr + right)
-    grid = _at(counts, candidate.choices.thinned(GRID).thresholds)
+    grid = _at(counts, candidate.judged.thinned(GRID).thresholds)
     alpha = delta / (8 * len(grid.thresholds))
     fine = _Limits(
         clopper_pearson_lower(grid.found, grid.members, alpha),
@@ -62,7 +65,9 @@ def band_of(evidence: Evidence, candidate: Candidate, delta: float) -> Band:
         clopper_pearson_lower(grid.accused, grid.non_members, alpha),
         clopper_pearson_upper(grid.accused, grid.non_members, alpha),
     )
-    return Band(_lower_curve(wide, fine), _lower_envelope(_upper_curve(wide), _upper_curve(fine)), 1.0 - delta)
+    ceiling = Roc(np.array([0.0, 1.0 - most, 1.0]), np.array([most, 1.0, 1.0]))
+    lower = _lower_envelope(_lower_curve(wide, fine), ceiling) if most < 1.0 else _lower_curve(wide, fine)
+    return Band(lower, _lower_envelope(_upper_curve(wide), _upper_curve(fine)), 1.0 - delta)
 
 
 @dataclass(frozen=True, eq=False)

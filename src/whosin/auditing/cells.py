@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells", "coarser", "log_ratios", "quantile_cells", "symbol_cells"]
+__all__ = ["Cells", "coarser", "log_ratios", "log_ratios_without", "quantile_cells", "symbol_cells"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -82,15 +83,28 @@ def coarser(cells: Cells, values: Array, fewest: int) -> Cells:
     return Cells(np.array(kept[::-1], dtype=np.float64))
 
 
-def log_ratios(members: Counts, non_members: Counts) -> Array:
+def log_ratios(members: Counts, non_members: Counts, totals: tuple[Any, Any] | None = None) -> Array:
     """Return ln(r̂/q̂) of each cell (last axis), drawn towards 0 by half a record a cell; 0 where nothing was seen.
 
     The half record is shared out like the two laws together, so that unequal samples do not tilt rare cells.
+    ``totals`` are the numbers of members and non-members where the cells do not add up to them.
     """
     x, y = np.asarray(members, dtype=np.float64), np.asarray(non_members, dtype=np.float64)
-    inside, outside = x.sum(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True)
+    inside, outside = totals or (x.sum(axis=-1, keepdims=True), y.sum(axis=-1, keepdims=True))
     middle = 0.5 * (x / np.maximum(inside, 1.0) + y / np.maximum(outside, 1.0))
     weight = max(1.0, 0.5 * x.shape[-1])
     seen = middle > 0
     r, q = (x + weight * middle) / (inside + weight), (y + weight * middle) / (outside + weight)
     return np.asarray(np.log(np.divide(r, q, out=np.ones_like(r), where=seen)))
+
+
+def log_ratios_without(members: Counts, non_members: Counts) -> tuple[Array, Array]:
+    """Return the log ratio of each cell without one of its members, and without one of its non-members.
+
+    They are what a record that was counted may be scored by; 0 where the cell has no such record.
+    """
+    inside, outside = int(members.sum()), int(non_members.sum())
+    return (
+        np.where(members > 0, log_ratios(np.maximum(members - 1, 0), non_members, (inside - 1, outside)), 0.0),
+        np.where(non_members > 0, log_ratios(members, np.maximum(non_members - 1, 0), (inside, outside - 1)), 0.0),
+    )

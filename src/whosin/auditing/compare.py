@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.attack import Attack, Evidence
+from whosin.auditing.band import Band
 from whosin.auditing.counts import ScoreCounts
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.limits import rectangle
@@ -83,9 +84,20 @@ class Comparison:
 
 
 def compare(
-    evidence: Evidence, guarantee: Guarantee, advantage: Estimate, delta: float, assignment: str, trainings: int
+    evidence: Evidence,
+    guarantee: Guarantee,
+    advantage: Estimate,
+    band: Band,
+    delta: float,
+    assignment: str,
+    trainings: int,
 ) -> Comparison:
-    """Hold the measured attacks against a promise; see :meth:`whosin.auditing.Audit.compare`."""
+    """Hold the measured attacks against a promise; see :meth:`whosin.auditing.Audit.compare`.
+
+    "consistent" takes the whole upper band under the promised curve, and the upper limit of the advantage under the
+    promised one: an advantage alone says little about the few members whom a release may give away outright. No
+    sample shows this of a promise that allows nothing at an FPR of 0, as pure differential privacy does.
+    """
     if not isinstance(guarantee, Guarantee):
         raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
     assignment = check_choice("assignment", assignment, ASSIGNMENTS)
@@ -101,7 +113,8 @@ def compare(
     if limits.tpr_lower > allowed:
         verdict = "violated" if own_training else "exceeds the promise on this model"
     else:
-        verdict = "consistent" if advantage.upper <= promised else "inconclusive"
+        within = advantage.upper <= promised and guarantee.roc().dominates(band.upper)
+        verdict = "consistent" if within else "inconclusive"
     text = _text(verdict, attack, limits.fpr_upper, limits.tpr_lower, allowed, promised, advantage, guarantee)
     return Comparison(
         verdict,
@@ -158,8 +171,9 @@ def _by_limits(evidence: Evidence, value: Callable[[Rates, Rates], Array], delta
         at = int(np.argmax(values))
         return float(values[at]), float(few.thresholds[at])
 
-    candidate = max(evidence.candidates, key=lambda c: best(c.judged)[0])
-    return evidence.attack(candidate, best(candidate.choices)[1])
+    found = [best(candidate.judged) for candidate in evidence.candidates]
+    place = max(range(len(found)), key=lambda i: found[i][0])
+    return evidence.attack(evidence.candidates[place], found[place][1])
 
 
 def _text(
@@ -189,9 +203,12 @@ def _text(
     if verdict == "consistent":
         return (
             f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {at_most(promised, 3)} of "
-            f"{guarantee}. Other queries, and attackers beyond those measured, are not covered."
+            f"{guarantee}, and the upper limits of the TPR lie under the promised curve at every FPR. Covered: "
+            f"{advantage.about.removeprefix('upper limit: ')}; no other attacker."
         )
     return (
-        f"the measured advantage lies between {at_least(advantage.lower, 3)} and {at_most(advantage.upper, 3)}; "
-        f"{guarantee} promises at most {at_most(promised, 3)}. More records, or a stronger query, would tell more."
+        f"the measured advantage lies between {at_least(advantage.lower, 3)} and {at_most(advantage.upper, 3)} (for "
+        f"{advantage.about.removeprefix('upper limit: ')}); {guarantee} promises at most {at_most(promised, 3)}, and "
+        "less at low false positive rates, where so many records cannot show it. Nothing here contradicts the promise, "
+        "and nothing here shows it."
     )

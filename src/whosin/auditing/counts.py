@@ -38,6 +38,15 @@ class ScoreCounts:
         """Share of the non-members accused at each threshold (0 without non-members)."""
         return self.accused / max(self.non_members, 1)
 
+    def between(self, at: int) -> float:
+        """Return a threshold that accuses the same records as the ``at``-th, midway to the next score below."""
+        threshold = float(self.thresholds[at])
+        if at == 0 or at + 1 == len(self.thresholds):
+            return threshold
+        below = float(self.thresholds[at + 1])
+        middle = 0.5 * threshold + 0.5 * below
+        return middle if middle > below else threshold
+
     def thinned(self, most: int = MOST_VERTICES) -> ScoreCounts:
         """Return at most about ``most`` of the thresholds, first and last among them, dense at both ends."""
         if len(self.thresholds) <= most:

@@ -51,13 +51,23 @@ class TprAtFpr(Estimate):
     fpr: Estimate | None = None
     """The false positive rate that the attack really has. It and the TPR lie in their limits together."""
 
+    measurable: bool = True
+    """Whether there are outsiders enough to tell such a rate from 0."""
+
     def __str__(self) -> str:
+        if not self.measurable:
+            return f"TPR at FPR {self.target:g}: {self.about}"
         return f"TPR {super().__str__()} at FPR {self.fpr} (asked for {self.target:g})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers for JSON."""
         assert self.fpr is not None
-        return {**super().to_dict(), "target": self.target, "fpr": self.fpr.to_dict()}
+        return {
+            **super().to_dict(),
+            "target": self.target,
+            "fpr": self.fpr.to_dict(),
+            "measurable": self.measurable,
+        }
 
 
 def _json(value: float) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.people import People, people_of
 from whosin.errors import InputError, InputTypeError, check_choice, check_prior, check_whole
 
 __all__ = ["Experiment", "is_missing"]
@@ -22,6 +23,8 @@ Array = NDArray[np.float64]
 
 FEW = 64
 """Whole numbers with at most this many different answers count as symbols."""
+FAR = 1e300
+"""Answers are cut here before the records of a person are added up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,12 @@ class Experiment:
     names : sequence of str, optional
         Names of the q queries; those of a data frame's columns by default.
     kind : {"auto", "discrete", "continuous"}
-        "discrete" takes every different answer (of all queries together) as a symbol without order. "auto" does so for
-        strings, booleans, and whole numbers with at most 64 different answers.
+        "discrete" takes every different answer (of all queries together) as a symbol. "auto" does so for strings,
+        booleans, and whole numbers with at most 64 different answers; numbers keep their order beside that.
+    person : pair of arrays, optional
+        Whose each record is. The records of a person become one: see :mod:`whosin.auditing.people`.
+    directed : bool
+        Whether larger answers are known to speak for membership: small ones are then not searched for outright.
     """
 
     members: NDArray[Any]
@@ -46,6 +53,8 @@ class Experiment:
     prior: float = 0.5
     names: tuple[str, ...] | None = None
     kind: str = "auto"
+    person: Any = None
+    directed: bool = False
 
     def __post_init__(self) -> None:
         names = self.names if self.names is not None else _column_names(self.members)
@@ -60,6 +69,10 @@ class Experiment:
             raise InputTypeError("members and non_members take answers of one kind, got numbers and text")
         if not numeric:
             members, non_members = members.astype(str), non_members.astype(str)
+        given = _names(names, members)
+        people = people_of(self.person, (len(members), len(non_members)))
+        if people is not None:
+            members, non_members, given = _by_person(members, non_members, given, people, self.directed)
         kind = check_choice("kind", self.kind, ("auto", "discrete", "continuous"))
         if kind == "continuous" and not numeric:
             raise InputTypeError('kind="continuous" takes numbers, got answers that are not')
@@ -69,11 +82,33 @@ class Experiment:
             "members": members,
             "non_members": non_members,
             "prior": check_prior(self.prior),
-            "names": _names(names, members),
+            "names": given,
             "kind": kind,
+            "person": people,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def people(self) -> tuple[People, People] | None:
+        """The people of both sides, where records were told apart from people."""
+        found: tuple[People, People] | None = self.person
+        return found
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the answers are numbers, which have an order."""
+        return bool(self.members.dtype.kind == "f")
+
+    @cached_property
+    def scores(self) -> tuple[Array, Array]:
+        """The answers that have an order, one column a query; none for strings, but for those of two symbols."""
+        if not self.numeric:
+            inside, outside = self.columns
+            two = max(inside.max(), outside.max()) <= 1
+            return (inside, outside) if two else (inside[:, :0], outside[:, :0])
+        top = np.finfo(np.float64).max
+        return np.clip(_table(self.members), -top, top), np.clip(_table(self.non_members), -top, top)
 
     @cached_property
     def columns(self) -> tuple[Array, Array]:
@@ -82,8 +117,7 @@ class Experiment:
             codes = _symbols(np.concatenate([_table(self.members), _table(self.non_members)]))
             split = len(self.members)
             return codes[:split, None], codes[split:, None]
-        top = np.finfo(np.float64).max
-        return np.clip(_table(self.members), -top, top), np.clip(_table(self.non_members), -top, top)
+        return self.scores
 
     def draw(self, size: int, *, fixed: bool = False, rng: Any = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Play the experiment with these answers as the two populations; return answers and labels +1 or -1.
@@ -111,6 +145,27 @@ class Experiment:
         )
         both = np.concatenate([self.members, self.non_members])
         return both[rows], np.where(inside, 1, -1)
+
+
+def _by_person(
+    members: NDArray[Any],
+    non_members: NDArray[Any],
+    names: tuple[str, ...],
+    people: tuple[People, People],
+    directed: bool,
+) -> tuple[NDArray[Any], NDArray[Any], tuple[str, ...]]:
+    """Return one row of answers per person, and the names of the pooled queries."""
+    sides = list(zip((members, non_members), people, strict=True))
+    if all(len(who) == len(values) for values, who in sides):
+        return members, non_members, names
+    if members.dtype.kind != "f":
+        raise InputTypeError("person goes with answers that are numbers: strings of several records cannot be pooled")
+    sides = [(np.clip(values, -FAR, FAR), who) for values, who in sides]
+    ways = ("largest", "mean") if directed else ("largest", "smallest", "mean")
+    pooled = [np.concatenate([who.pooled(_table(values), way) for way in ways], axis=1) for values, who in sides]
+    different = [i for i, column in enumerate(np.concatenate(pooled).T) if i < len(names) or np.ptp(column) > 0.0]
+    named = tuple(f"{name} ({way} of a person)" for way in ways for name in names)
+    return pooled[0][:, different], pooled[1][:, different], tuple(named[i] for i in different)
 
 
 def is_missing(value: Any) -> bool:

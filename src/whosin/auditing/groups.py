@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.estimate import Estimate
-from whosin.auditing.experiment import is_missing
-from whosin.compute.proportions import difference_lower, difference_upper
+from whosin.auditing.experiment import Experiment, is_missing
+from whosin.compute.differences import gain_lower
 from whosin.errors import InputError, InputTypeError, check_whole
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class GroupTable:
             the data reported. Groups that this table has already are left out; the limits of the two tables hold
             together within each, not across both. O(N) for each column and each pair.
         """
-        labels = check_groups(columns, self._evidence)
+        labels = check_groups(columns, self._evidence.experiment)
         most_columns = check_whole("most_columns", most_columns, low=1, high=2)
         min_size, top = check_whole("min_size", min_size, low=1), check_whole("top", top, low=1)
         coded = [_Coded.of(name, pair) for name, pair in labels.items()]
@@ -151,12 +151,15 @@ class GroupTable:
         return axes
 
 
-def check_groups(groups: Any, evidence: Evidence) -> Labels:
-    """Return labels by column name from a pair of arrays or a mapping of names to pairs, checked for length."""
+def check_groups(groups: Any, experiment: Experiment) -> Labels:
+    """Return labels by column name from a pair of arrays or a mapping of names to pairs, one label per person."""
     if groups is None:
         return {}
     named = groups if isinstance(groups, Mapping) else {"": groups}
-    sizes = len(evidence.fit_members), len(evidence.fit_non_members)
+    people = experiment.people
+    sizes = len(experiment.members), len(experiment.non_members)
+    if people is not None:
+        sizes = len(people[0].number), len(people[1].number)
     labels = {}
     for name, pair in named.items():
         try:
@@ -173,6 +176,8 @@ def check_groups(groups: Any, evidence: Evidence) -> Labels:
         values = len(np.unique(np.concatenate(sides)))
         if values > MOST_VALUES:
             raise InputError(f"groups takes at most {MOST_VALUES} different labels, got {values}")
+        if people is not None:
+            sides = tuple(who.labels(side) for who, side in zip(people, sides, strict=True))
         labels[str(name)] = (sides[0], sides[1])
     return labels
 
@@ -221,16 +226,19 @@ def _counts(accused: tuple[Flags, Flags], group: tuple[Flags, Flags]) -> Four:
 
 def _limits(counts: Four, rest: Four, delta: float, level: float) -> tuple[Estimate, Estimate]:
     """Advantage of a group and its difference from the rest; half of δ for each of the two statements."""
-    low, high = (float(limit(*counts, delta / 4)) for limit in (difference_lower, difference_upper))
+    low, high = _exact(counts, delta / 4)
     value, other = _advantage(counts), _advantage(rest)
-    ends = [
-        [float(limit(*side, delta / 8)) for limit in (difference_lower, difference_upper)] for side in (counts, rest)
-    ]
+    ends = [_exact(side, delta / 8) for side in (counts, rest)]
     gap = (ends[0][0] - ends[1][1], ends[0][1] - ends[1][0])
     return (
         Estimate(value, low, high, level),
         Estimate(value - other, max(gap[0], -2.0), min(gap[1], 2.0), level),
     )
+
+
+def _exact(counts: Four, alpha: float) -> tuple[float, float]:
+    """Exact limits of a difference of two rates, each missed with chance ``alpha``."""
+    return gain_lower(*counts, alpha), -gain_lower(*counts[2:], *counts[:2], alpha)
 
 
 def _advantage(counts: Four) -> float:

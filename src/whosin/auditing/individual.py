@@ -49,7 +49,7 @@ class _CellRisks:
 
 @dataclass(frozen=True, eq=False)
 class Individual:
-    """One row for each record: members first, then non-members, in the order in which they were given.
+    """One row for each record (or person): members first, then non-members, in the order in which they were given.
 
     Columns are arrays: ``index`` (row on its side), ``member``, ``score`` (of the attack; a record of the fit part
     by a rule that did not see it), ``cell``, ``counted`` (whether it is one of the records that the limits count),
@@ -64,6 +64,8 @@ class Individual:
     prior: float
     confidence_level: float
     roc: Roc
+    person: NDArray[Any] | None
+    """The identifier of each person, where people were told apart from records."""
     _alone: _CellRisks
     """Three times the cells: as they are, without one of their members, and without one of their non-members."""
     _together: _CellRisks
@@ -151,7 +153,7 @@ class Individual:
         return sides[0][place], sides[1][place], sides[2][place]
 
     def highest(self, n: int = 10, side: str = "both") -> list[dict[str, Any]]:
-        """Return the ``n`` records of the highest scores as dictionaries; of ties the first rows.
+        """Return the ``n`` records of the highest scores as dictionaries; ties stand in no regard of sides.
 
         ``side`` is "member", "non-member" or "both". These records were picked for being extreme, so read their
         simultaneous limits.
@@ -159,7 +161,8 @@ class Individual:
         n = check_whole("n", n, low=0)
         side = check_choice("side", side, ("both", "member", "non-member"))
         rows = np.arange(len(self)) if side == "both" else np.flatnonzero(self.member == (side == "member"))
-        top = rows[np.argsort(-self.score[rows], kind="stable")[:n]]
+        shuffled = rows[np.random.default_rng(len(self)).permutation(len(rows))]
+        top = shuffled[np.argsort(-self.score[shuffled], kind="stable")[:n]]
         cells, place = self._limits(simultaneous=False)
         return [self._row(int(i), cells, int(place[i])) for i in top]
 
@@ -168,6 +171,7 @@ class Individual:
         return {
             "index": int(self.index[i]),
             "side": "member" if self.member[i] else "non-member",
+            **({} if self.person is None else {"person": str(self.person[i])}),
             "score": float(self.score[i]),
             "risk": float(alone.risk[place]),
             "lower": float(alone.lower[place]),
@@ -218,15 +222,20 @@ def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: 
     prior = evidence.experiment.prior
     sizes = [len(side) for side in everyone]
     fitted = np.concatenate([evidence.fit_members, evidence.fit_non_members])
+    score = np.concatenate([candidate.score(side) for side in everyone])
+    if candidate.rule == "cells":
+        score[fitted] = np.concatenate(candidate.left_out_scores())
+    people = evidence.experiment.people
     return Individual(
         index=np.concatenate([np.arange(size) for size in sizes]),
         member=np.arange(sum(sizes)) < sizes[0],
-        score=np.concatenate([candidate.score(side) for side in everyone]),
+        score=score,
         cell=np.concatenate(located),
         counted=np.ones(sum(sizes), dtype=bool) if evidence.discrete else ~fitted,
         prior=prior,
         confidence_level=1.0 - delta,
         roc=roc,
+        person=None if people is None else np.concatenate([side.names for side in people]),
         _alone=_posteriors(counts[0], counts[1], prior, delta / 4, [(0, 0), (1, 0), (0, 1)]),
         _together=_posteriors(counts[0], counts[1], prior, delta / (4 * len(cells)), [(0, 0)]),
     )

@@ -1,20 +1,26 @@
 """Limits on what the best attacker reaches, for any value that is linear in its two rates.
 
-With N₁, N₂ the sample sizes and δ the chance of error, for value = c + u·TPR + v·FPR:
+For value = c + u·TPR - v·FPR, with α half of the chance of error (docs/theory.md has the proofs):
 
-* lower: one attack chosen on the fit part, with Clopper-Pearson limits on its two rates from the held-out part at
-  δ/4 each, or a constant guess, whose value is known;
-* upper: the largest value that any attacker *of a class* reaches on the sample. Its mean is at least the truth
-  (Jensen), and it changes by at most u/N₁ or v/N₂ with one record (McDiarmid): truth ≤ sample + √(ln(2/δ)/2·(u²/N₁
-  + v²/N₂)).
+* lower: the larger of two limits, each at α/2. One looks at every threshold of every query on *all* records at once,
+  without a split (:mod:`whosin.compute.thresholds`); queries and directions share its error. The other is a vote over
+  many splits: each chooses an attack (a query, cells, a learned score) on one part and counts it on the other, with an
+  exact limit at a quarter of α/2, and the limit that a quarter of the splits reach holds at α/2 (Markov).
+* upper: the largest value W that any attacker *of a class* reaches on the sample. The class is fixed before the counted
+  records are seen, so its best attacker at the truth is one attacker, whose sample value is at most W: an exact
+  limit for one attacker at W holds for the class.
 
-The class: all attackers who see the symbols of a discrete query (all data count, nothing was fixed on them); for a
-continuous query all who see it through cells that the fit part fixed, or who compare it with any threshold.
-No upper limit holds for every attacker on a continuous query: two laws without a density in common can look alike.
+The class: all attackers who see the symbols of a discrete query (all records count, nothing was fixed on them); for
+continuous queries all who compare a query, or the learned score, with a threshold, or see the chosen one through
+cells that the fit part fixed. No upper limit holds for every attacker on a continuous query: two laws without a
+density in common can look alike.
+
+A gain that does not rise in the TPR and fall in the FPR has limits from the rectangle of two Clopper-Pearson intervals.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,16 +28,97 @@ import numpy as np
 
 from whosin.auditing.attack import Attack, Evidence, Gain, View
 from whosin.auditing.estimate import Estimate
+from whosin.auditing.splits import Splits
+from whosin.compute.differences import gain_lower, gain_upper
 from whosin.compute.proportions import bounded_differences_radius, clopper_pearson_lower, clopper_pearson_upper
+from whosin.compute.thresholds import scan_lower, scan_statistic, scan_z
 
-__all__ = ["ADVANTAGE", "Rectangle", "best_value", "gain_at_prior", "plug_in", "rectangle", "upper_class"]
+__all__ = [
+    "ADVANTAGE",
+    "Finding",
+    "Rectangle",
+    "best_value",
+    "class_upper",
+    "gain_at_prior",
+    "plug_in",
+    "rectangle",
+    "upper_class",
+]
 
 ADVANTAGE = Gain(0.0, 1.0, -1.0)
+VOTE = 0.25
+"""Share of the splits that must reach a limit."""
 
 
 def gain_at_prior(prior: float) -> Gain:
     """Return 2·accuracy - 1 at that prior (Xu et al., definition 1) as a gain."""
     return Gain(1.0 - 2.0 * prior, 2.0 * prior, -2.0 * (1.0 - prior))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit says of one gain."""
+
+    value: Estimate
+    """The value of the best attacker: the mean over splits of what their attacks reached, with limits."""
+    tpr: float
+    """Share of the members that the attacks of the splits found, on average."""
+    fpr: float
+    """Share of the non-members that they accused, on average."""
+    plug_in: float
+    """The largest value in the sample over the attackers that the upper limit covers."""
+
+
+def best_value(splits: Splits, gain: Gain, delta: float) -> Finding:
+    """Return the value of the best attacker with limits at level 1 - ``delta``, deterministic in data and seed."""
+    attacks = splits.attacks(gain)
+    seen, upper = class_upper(splits.first, gain, delta / 2, attacks[0].candidate.view)
+    lower = max(gain.blind, _lower(splits, gain, attacks, delta / 2))
+    upper = max(upper, lower)
+    tpr, fpr = (float(np.mean([getattr(attack, rate) for attack in attacks])) for rate in ("tpr", "fpr"))
+    value = Estimate(
+        float(np.clip(gain(fpr, tpr), lower, upper)),
+        lower,
+        upper,
+        1.0 - delta,
+        f"upper limit: {upper_class(splits.first, attacks[0].candidate.view)}",
+    )
+    return Finding(value, tpr, fpr, seen)
+
+
+def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float) -> float:
+    if gain.weights is None:
+        return min(float(gain(*corner)) for corner in rectangle(attacks[0], alpha / 2).corners)
+    ordered = splits.experiment.scores[0].shape[1] > 0
+    share = alpha / 2 if ordered else alpha
+    limits = [_voted(attacks, gain.weights, share)]
+    if ordered:
+        limits.append(_scanned(splits, gain.weights, share))
+    return gain.constant + max(limits)
+
+
+def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: float) -> float:
+    """Return the limit that a quarter of the splits reach, each at a quarter of the level."""
+    limits = sorted((_counted_lower(attack, weights, VOTE * alpha) for attack in attacks), reverse=True)
+    return limits[math.ceil(VOTE * len(limits)) - 1]
+
+
+def _scanned(splits: Splits, weights: tuple[float, float], alpha: float) -> float:
+    """Return the limit from all thresholds of every query, each direction that may speak for membership counted."""
+    inside, outside = splits.experiment.scores
+    signs = (1.0,) if splits.experiment.directed else (1.0, -1.0)
+    each = alpha / (len(signs) * inside.shape[1])
+    z = scan_z(each)
+    largest = max(
+        scan_statistic(sign * x, sign * y, z, weights)
+        for x, y in zip(inside.T, outside.T, strict=True)
+        for sign in signs
+    )
+    return scan_lower(largest, len(inside), len(outside), each, z, weights)
+
+
+def _counted_lower(attack: Attack, weights: tuple[float, float], alpha: float) -> float:
+    return gain_lower(attack.found, attack.members, attack.accused, attack.non_members, alpha, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -56,43 +143,48 @@ def rectangle(attack: Attack, alpha: float) -> Rectangle:
     return Rectangle(*sides)
 
 
-def best_value(
-    evidence: Evidence, gain: Gain, delta: float, view: View | None = None
-) -> tuple[Estimate, float, Attack]:
-    """Return the value of the best attacker with limits at level 1 - ``delta``, the plug-in value, and the attack.
+def class_upper(
+    evidence: Evidence, gain: Gain, alpha: float, view: View, *, alone: bool = False
+) -> tuple[float, float]:
+    """Return the largest sample value of the class, and the upper limit for it at ``alpha``.
 
-    The estimate is the held-out value of the chosen attack, moved into the limits; it is biased down, the plug-in up.
+    ``alone`` leaves the thresholds of all other queries out of the class.
     """
-    attack = evidence.choose(gain, view)
-    limits = rectangle(attack, delta / 4)
-    ceiling = gain.constant + max(0.0, gain.tpr) + max(0.0, gain.fpr)
-    blind = gain.constant + max(0.0, gain.tpr + gain.fpr)
-    seen, squares = plug_in(evidence, gain, attack.candidate.view)
-    upper = min(ceiling, max(blind, seen + bounded_differences_radius(squares, delta / 2)))
-    lower = min(upper, max(blind, min(gain(*corner) for corner in limits.corners)))
-    found = float(np.clip(gain(attack.fpr, attack.tpr), lower, upper))
-    return Estimate(found, lower, upper, 1.0 - delta), seen, attack
+    seen, n1, n2 = plug_in(evidence, gain, view, alone=alone)
+    if gain.weights is None:
+        limit = seen + bounded_differences_radius(gain.tpr**2 / n1 + gain.fpr**2 / n2, alpha)
+    else:
+        limit = gain.constant + gain_upper(seen - gain.constant, n1, n2, alpha, weights=gain.weights)
+    return seen, min(gain.ceiling, max(gain.blind, limit))
 
 
-def plug_in(evidence: Evidence, gain: Gain, view: View) -> tuple[float, float]:
-    """Return the largest value in the sample over the attackers of the class, and the squares for McDiarmid's bound."""
+def plug_in(evidence: Evidence, gain: Gain, view: View, *, alone: bool = False) -> tuple[float, int, int]:
+    """Return the largest sample value over the attackers of the class, and the numbers of records it was counted on."""
     held = evidence.held_out(view)
     inside, outside = held.cell_members, held.cell_non_members
     if evidence.discrete:
         inside, outside = (view.cells.count(view.cells.locate(side)) for side in evidence.everyone(view))
     n1, n2 = int(inside.sum()), int(outside.sum())
     best = float(np.sum(np.maximum(0.0, gain.tpr * inside / n1 + gain.fpr * outside / n2)))
-    if view.ordered:
-        line = gain.tpr * held.counts.tpr + gain.fpr * held.counts.fpr
-        best = max(best, float(line.max()), gain.tpr + gain.fpr - float(line.min()))
-    return gain.constant + best, gain.tpr**2 / n1 + gain.fpr**2 / n2
+    if not evidence.discrete:
+        views = [view] if alone else evidence.views
+        best = max(best, *(_by_threshold(evidence, gain, other) for other in views))
+    return gain.constant + best, n1, n2
+
+
+def _by_threshold(evidence: Evidence, gain: Gain, view: View) -> float:
+    """Return the largest value, without the constant, of a threshold on a view, in either direction."""
+    counts = evidence.held_out(view).counts
+    line = gain.tpr * counts.tpr + gain.fpr * counts.fpr
+    return max(float(line.max()), gain.tpr + gain.fpr - float(line.min()))
 
 
 def upper_class(evidence: Evidence, view: View) -> str:
     """Say in words which attackers the upper limit covers."""
     if evidence.discrete:
         return f"every attacker who sees {view.name}"
-    return (
-        f"every attacker who sees {view.name} through {len(view.cells)} cells fixed on other data, "
-        "or compares it with any threshold"
-    )
+    cells = f"sees {view.name} through {len(view.cells)} cells fixed on other data"
+    if len(evidence.views) == 1:
+        return f"every attacker who compares {view.name} with a threshold, or {cells}"
+    score = " or the learned score" if evidence.views[-1].learned else ""
+    return f"every attacker who compares one query{score} with a threshold, or {cells}"

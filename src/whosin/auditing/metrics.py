@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin import risks
-from whosin.auditing.attack import Attack, Evidence, Gain
+from whosin.auditing.attack import Attack, Evidence, Gain, Judge
 from whosin.auditing.band import Band, band_of
+from whosin.auditing.counts import ScoreCounts
 from whosin.auditing.estimate import Estimate, TprAtFpr
-from whosin.auditing.limits import ADVANTAGE, best_value, gain_at_prior, rectangle, upper_class
+from whosin.auditing.limits import ADVANTAGE, best_value, gain_at_prior, rectangle
+from whosin.auditing.splits import Splits
 from whosin.errors import InputError, check_number
 from whosin.risks import RatioMetric
 from whosin.roc import Roc
@@ -64,7 +66,7 @@ def check_metric(metric: Any) -> Any:
 
 
 def measure(
-    evidence: Evidence,
+    splits: Splits,
     metric: Any,
     delta: float,
     *,
@@ -74,12 +76,15 @@ def measure(
     min_share: float | None = None,
 ) -> Estimate:
     """Return the metric of the best attacker at the experiment's prior; see :meth:`whosin.auditing.Audit.risk`."""
-    metric, prior = check_metric(metric), evidence.experiment.prior
+    metric, prior = check_metric(metric), splits.experiment.prior
+    evidence = splits.first
     if fpr is not None or min_share is not None:
         return _constrained(evidence, metric, delta, fpr, min_share)
+    if metric == "accuracy":
+        return _linear(splits, gain_at_prior(prior), delta).scaled(0.5, 0.5)
     gain = _named_gain(metric, prior)
     if gain is not None:
-        return _linear(evidence, gain, delta)
+        return _linear(splits, gain, delta)
     if metric in ("ppv", "npv"):
         raise InputError(_needs_constraint(metric))
     if not isinstance(metric, RatioMetric):
@@ -87,7 +92,7 @@ def measure(
     top, bottom = metric._linear(prior)
     if bottom.tpr == 0.0 and bottom.fpr == 0.0 and bottom.constant > 0.0:
         scale = 1.0 / bottom.constant
-        return _linear(evidence, Gain(scale * top.constant, scale * top.tpr, scale * top.fpr), delta)
+        return _linear(splits, Gain(scale * top.constant, scale * top.tpr, scale * top.fpr), delta)
     if min(bottom.at(0.0, 0.0), bottom.at(1.0, 1.0)) <= 0.0:
         raise InputError(_needs_constraint(metric.name))
     return _searched(evidence, metric, delta)
@@ -96,9 +101,21 @@ def measure(
 def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
     """Return the TPR of the attack that the fit part chose for this FPR; see :meth:`whosin.auditing.Audit.tpr_at`."""
     fpr = check_number("fpr", fpr, low=0.0, high=1.0)
-    attack = evidence.choose(lambda x, y: np.where(x <= fpr, y, -np.inf))
+    attack = evidence.choose(_at_fpr(fpr))
     limits = rectangle(attack, delta / 4)
     level = 1.0 - delta
+    if fpr * evidence.non_members < 1.0:
+        nothing = float("nan")
+        return TprAtFpr(
+            nothing,
+            0.0,
+            1.0,
+            level,
+            about=f"not measurable with {evidence.non_members} outsiders: it takes at least {_outsiders(fpr)}",
+            target=fpr,
+            fpr=Estimate(nothing, 0.0, 1.0, level),
+            measurable=False,
+        )
     return TprAtFpr(
         attack.tpr,
         limits.tpr_lower,
@@ -110,6 +127,24 @@ def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
     )
 
 
+def _outsiders(fpr: float) -> str:
+    return "infinitely many" if fpr == 0.0 else str(math.ceil(1.0 / fpr))
+
+
+def _at_fpr(most: float) -> Judge:
+    """Judge an attack by its TPR if it accuses at most this share, and not at all otherwise."""
+
+    def judge(counts: ScoreCounts) -> Array:
+        return np.where(counts.fpr <= most, counts.tpr, -np.inf)
+
+    return judge
+
+
+def _by_value(value: Callable[[Array, Array], Array]) -> Judge:
+    """Judge an attack by a function of its FPR and TPR."""
+    return lambda counts: value(counts.fpr, counts.tpr)
+
+
 def _named_gain(metric: Any, prior: float) -> Gain | None:
     if not isinstance(metric, str):
         return None
@@ -118,15 +153,15 @@ def _named_gain(metric: Any, prior: float) -> Gain | None:
         "advantage": ADVANTAGE,
         "am": Gain(0.5, 0.5, -0.5),
         "advantage_at_prior": at_prior,
-        "accuracy": Gain(0.5 + 0.5 * at_prior.constant, 0.5 * at_prior.tpr, 0.5 * at_prior.fpr),
     }
     return gains.get(metric)
 
 
-def _linear(evidence: Evidence, gain: Gain, delta: float) -> Estimate:
-    found, _, attack = best_value(evidence, gain, delta)
-    about = "upper limit: " + upper_class(evidence, attack.candidate.view)
-    return Estimate(found.estimate, found.lower, found.upper, found.confidence_level, about)
+def _linear(splits: Splits, gain: Gain, delta: float) -> Estimate:
+    """Return the value of a gain; one that is a rescaled other, as AM is of the advantage, by the limits of that."""
+    if gain.tpr > 0.0 and gain.tpr == -gain.fpr:
+        return best_value(splits, ADVANTAGE, delta).value.scaled(gain.tpr, gain.constant)
+    return best_value(splits, gain, delta).value
 
 
 def _of_curves(metric: Callable[[Roc, float], float], prior: float, roc: Roc, band: Band) -> Estimate:
@@ -138,7 +173,7 @@ def _of_curves(metric: Callable[[Roc, float], float], prior: float, roc: Roc, ba
 
 def _searched(evidence: Evidence, metric: RatioMetric, delta: float) -> Estimate:
     prior = evidence.experiment.prior
-    attack = evidence.choose(_ratio(metric, prior))
+    attack = evidence.choose(_by_value(_ratio(metric, prior)))
     blind = max(_ratio(metric, prior)(np.array([0.0, 1.0]), np.array([0.0, 1.0])))
     band = band_of(evidence, attack.candidate, delta)
     upper = max(float(metric(band.upper, prior)), float(blind))
@@ -158,7 +193,7 @@ def _constrained(evidence: Evidence, metric: Any, delta: float, fpr: float | Non
     value = _ratio(ratio, prior)
     if fpr is not None:
         most = check_number("fpr", fpr, low=0.0, high=1.0)
-        attack = evidence.choose(lambda x, y: np.where(x <= most, y, -np.inf))
+        attack = evidence.choose(_at_fpr(most))
     else:
         least = check_number("min_share", min_share, low=0.0, high=1.0, open_low=True)
 
@@ -166,7 +201,7 @@ def _constrained(evidence: Evidence, metric: Any, delta: float, fpr: float | Non
             share = prior * y + (1.0 - prior) * x
             return np.where((1.0 - share if ratio.name == "npv" else share) >= least - 1e-12, value(x, y), -np.inf)
 
-        attack = evidence.choose(allowed)
+        attack = evidence.choose(_by_value(allowed))
     low, high = _extremes(ratio, prior, attack, delta / 4)
     found = float(value(np.array([attack.fpr]), np.array([attack.tpr]))[0])
     if not math.isfinite(found):

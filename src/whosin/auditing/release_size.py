@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.attack import Attack, gather
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.experiment import Experiment
-from whosin.auditing.run import run_audit
-from whosin.errors import check_number, check_probability
+from whosin.auditing.limits import ADVANTAGE, plug_in
+from whosin.compute.differences import gain_lower, gain_upper
+from whosin.errors import check_probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,24 +82,35 @@ def sizes_up_to(rows: int, count: int = 10) -> tuple[int, ...]:
 
 
 def release_size(
-    answers: Mapping[str, Array], members: int, sizes: tuple[int, ...], confidence_level: float, rng: Any
+    answers: Mapping[str, Array], members: int, sizes: tuple[int, ...], whole: Estimate, seed: int
 ) -> ReleaseSize:
-    """Audit the answers of each query after each size (one column a size) with limits that hold together.
+    """Look at the answers of each query after each size (one column a size), with limits that hold together.
 
-    At each size the largest estimate and the largest limits of all queries count: an attacker may use any one of them.
-    O(queries·sizes·N log N). The same split is used at every size, so that neighbours differ by the release alone.
+    ``whole`` is what the audit found with all rows: it is the last point, and no lower limit is above its, as whoever
+    has all rows has the first of them. At each other size the best attack of any query, chosen on the fit part, is
+    counted on the rest, and the upper limit covers the thresholds and cells of all of them. The same split is used at
+    every size, so that neighbours differ by the release alone. O(queries·sizes·N log N).
     """
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
-    each = 1.0 - (1.0 - level) / (len(sizes) * len(answers))
-    seed = int(np.random.default_rng(rng).integers(2**63))
+    delta = (1.0 - whole.confidence_level) / len(sizes)
     found = []
-    for i in range(len(sizes)):
+    for i in range(len(sizes) - 1):
         looks = []
         for name, table in answers.items():
             experiment = Experiment(table[:members, i], table[members:, i], kind="continuous", names=(name,))
-            looks.append(run_audit(experiment, confidence_level=each, rng=seed).advantage)
-        best = [max(getattr(look, side) for look in looks) for side in ("estimate", "lower", "upper")]
-        found.append(
-            Estimate(best[0], best[1], best[2], level, "upper limit: every attacker who uses one of the queries")
-        )
-    return ReleaseSize(" or ".join(answers), sizes, tuple(found), level)
+            evidence = gather(experiment, np.random.default_rng(seed))
+            attack = evidence.choose(ADVANTAGE.judge)
+            looks.append((attack, plug_in(evidence, ADVANTAGE, attack.candidate.view)[0]))
+        found.append(_at_size(looks, delta, whole))
+    return ReleaseSize(" or ".join(answers), sizes, (*found, whole), whole.confidence_level)
+
+
+def _at_size(looks: list[tuple[Attack, float]], delta: float, whole: Estimate) -> Estimate:
+    """Limits on the best of several queries; the largest sample value of their classes together gives the upper one."""
+    each = delta / (2 * len(looks))
+    counts = [(a.found, a.members, a.accused, a.non_members) for a, _ in looks]
+    lower = min(whole.lower, max(0.0, *(gain_lower(*four, each) for four in counts)))
+    first = looks[0][0]
+    upper = gain_upper(max(seen for _, seen in looks), first.members, first.non_members, delta / 2)
+    value = max(attack.tpr - attack.fpr for attack, _ in looks)
+    about = "upper limit: every attacker who uses one of the queries by thresholds or fixed cells"
+    return Estimate(float(np.clip(value, lower, upper)), lower, upper, whole.confidence_level, about)

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.auditing.attack import Attack, Evidence
+from whosin.auditing.attack import Attack, Evidence, View
 from whosin.auditing.band import Band, band_of
 from whosin.auditing.compare import Comparison, compare
 from whosin.auditing.estimate import Estimate, TprAtFpr
 from whosin.auditing.groups import GroupTable, Labels, group_table
 from whosin.auditing.individual import Individual, individual_risks
-from whosin.auditing.limits import ADVANTAGE, best_value, upper_class
+from whosin.auditing.limits import ADVANTAGE, class_upper, rectangle, upper_class
 from whosin.auditing.metrics import measure, measure_tpr_at
-from whosin.auditing.power import detectable_advantage
+from whosin.auditing.power import rows_for_upper, smallest_visible
+from whosin.auditing.splits import Splits
+from whosin.auditing.verdict import Verdict, judge
+from whosin.compute.differences import gain_lower
 from whosin.compute.kde import total_variation
 from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputError
@@ -42,13 +45,19 @@ _ASSIGNMENT = {
 class Audit:
     """What attackers can learn from a query about who is in the data, measured.
 
-    Everything is counted on records that were held out when the attacks were chosen. Limits hold for any sample size.
+    Every attack is counted on records that were held out when it was chosen. Limits hold for any sample size. What
+    needs one split of the records (curve, band, groups, individual risks) uses the first of many; the advantage uses
+    all.
     """
 
     advantage: Estimate
     """Largest TPR - FPR; it does not depend on the prior."""
     advantage_at_prior: Estimate
     """Xu et al.'s membership advantage, 2·accuracy - 1, at the prior; never below \\|2p - 1\\|, a constant guess."""
+    tpr: float
+    """Share of the members that the attacks found, on average over the splits."""
+    fpr: float
+    """Share of the non-members that they accused, on average over the splits."""
     plug_in: float
     """The largest advantage in the sample over the attackers that the upper limit covers; biased up."""
     members: int
@@ -62,16 +71,66 @@ class Audit:
     assignment: str
     """How members were chosen: "unknown", "random" or "independent trainings"."""
     confidence_level: float
-    attack: Attack = field(repr=False)
-    """The attack of the largest advantage on the fit part."""
-    evidence: Evidence = field(repr=False)
+    splits: Splits = field(repr=False)
     labels: Labels = field(repr=False, default_factory=dict)
     notes: tuple[str, ...] = ()
     """Further assumptions and remarks, added to :attr:`assumes`."""
+    tolerate: float | None = None
+    """The largest advantage that is tolerated."""
+    problem: str | None = None
+    """Why the set-up allows no verdict, if it allows none."""
 
     @property
     def _delta(self) -> float:
         return 1.0 - self.confidence_level
+
+    @property
+    def evidence(self) -> Evidence:
+        """The first split of the records."""
+        return self.splits.first
+
+    @property
+    def attack(self) -> Attack:
+        """The attack that the first split chose for its advantage."""
+        return self.splits.attacks(ADVANTAGE)[0]
+
+    @property
+    def person_level(self) -> bool:
+        """Whether people were counted, each once, and not records."""
+        return self.splits.experiment.people is not None
+
+    @property
+    def unit(self) -> str:
+        """What was counted: "people" or "records"."""
+        return "people" if self.person_level else "records"
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The one sentence to act on, and its state against what is tolerated."""
+        tolerate = self.tolerate
+        return judge(
+            self.advantage,
+            (self.tpr, self.fpr),
+            self.covered,
+            tolerate=tolerate,
+            problem=self.problem,
+            unit=self.unit,
+            needed=self.rows_needed(tolerate) if tolerate else None,
+        )
+
+    @property
+    def covered(self) -> str:
+        """Whom the upper limit of the advantage covers, in words."""
+        return upper_class(self.evidence, self.attack.candidate.view)
+
+    def rows_needed(self, tolerate: float = 0.1) -> int:
+        """Return about how many held-out records (or people) would show "within" this tolerance, if nothing leaks.
+
+        With as many members, the same queries and confidence level, the upper limit is then at most ``tolerate`` in
+        about four of five audits. It plans a study; it promises nothing about this one.
+        """
+        held = 1.0 - float(np.mean(self.evidence.fit_non_members)) if self.kind == "continuous" else 1.0
+        return rows_for_upper(tolerate, self._delta, held_share=held, queries=len(self.evidence.views))
 
     @property
     def excess(self) -> Estimate:
@@ -109,8 +168,8 @@ class Audit:
 
     @cached_property
     def band(self) -> Band:
-        """Limits on that curve at every false positive rate at once."""
-        return band_of(self.evidence, self.attack.candidate, self._delta)
+        """Limits on that curve at every false positive rate at once; its lower limit never exceeds the advantage's."""
+        return band_of(self.evidence, self.attack.candidate, self._delta, self.advantage.lower)
 
     @cached_property
     def individual(self) -> Individual:
@@ -126,40 +185,69 @@ class Audit:
 
     @cached_property
     def queries(self) -> Mapping[str, Estimate]:
-        """The advantage of each query alone, and of all together, with limits that hold together (Bonferroni)."""
+        """The advantage of each query alone, with limits that hold together (Bonferroni), and of all together.
+
+        The last row is :attr:`advantage` itself; no lower limit is above its. The others come from the first split.
+        """
         views = self.evidence.views
-        found = {view.name: best_value(self.evidence, ADVANTAGE, self._delta / len(views), view)[0] for view in views}
-        return {name: Estimate(e.estimate, e.lower, e.upper, self.confidence_level) for name, e in found.items()}
+        together = views[-1].name if views[-1].learned or len(views) == 1 else "the best of all queries"
+        single = {view.name: self._alone(view, self._delta / len(views)) for view in views if view.name != together}
+        a = self.advantage
+        return {**single, together: Estimate(a.estimate, a.lower, a.upper, a.confidence_level)}
+
+    def _alone(self, view: View, delta: float) -> Estimate:
+        """Limits on the advantage of one query; half of ``delta`` for each."""
+        attack = self.evidence.choose(ADVANTAGE.judge, view)
+        counts = attack.found, attack.members, attack.accused, attack.non_members
+        _, upper = class_upper(self.evidence, ADVANTAGE, delta / 2, view, alone=True)
+        lower = min(self.advantage.lower, max(0.0, gain_lower(*counts, delta / 2)))
+        return Estimate(float(np.clip(attack.tpr - attack.fpr, lower, upper)), lower, upper, self.confidence_level)
 
     @cached_property
-    def detectable(self) -> float:
-        """The smallest advantage of an attack that a sample like this one would have found with 80 % power."""
-        return detectable_advantage(self.evidence.members, self.evidence.non_members, self._delta)
+    def smallest_visible(self) -> float:
+        """The smallest advantage that so many records would show in four of five audits, were its attack known."""
+        return smallest_visible(self.members, self.non_members, self._delta)
 
     @property
     def method(self) -> str:
-        """How the limits were had, in words."""
+        """How the limits were obtained, in words."""
         fit = int(np.sum(self.evidence.fit_members)), int(np.sum(self.evidence.fit_non_members))
+        scan = "all thresholds of every query on all records, and by " if self.splits.experiment.scores[0].size else ""
         return (
-            f"attack on {self.attack.candidate} chosen on {fit[0]} members and {fit[1]} non-members; lower limit by "
-            f"Clopper-Pearson on the other {self.evidence.members} and {self.evidence.non_members}; upper limit by "
-            f"McDiarmid for {upper_class(self.evidence, self.attack.candidate.view)}"
+            f"lower limit by {scan}a vote over {self.splits.count} splits, each of which chooses an attack on "
+            f"{fit[0]} members and {fit[1]} non-members and counts it on the other {self.evidence.members} and "
+            f"{self.evidence.non_members} (exact differences of two proportions); upper limit by an exact difference "
+            f"at the largest sample value, for {self.covered}; splits drawn with seed {self.splits.seed}"
         )
 
     @property
     def _draws(self) -> tuple[str, ...]:
         """How the records came about, in words."""
-        return ("members and non-members are independent draws from the two groups that are compared",)
+        return (
+            f"members and non-members are independent draws from the two groups of {self.unit} that are compared",
+            *self._units,
+        )
+
+    @property
+    def _units(self) -> tuple[str, ...]:
+        if self.person_level:
+            return ()
+        return ("one record is one person: several records of one person count as several people (see person=)",)
 
     @property
     def assumes(self) -> tuple[str, ...]:
         """What the numbers rest on, in words."""
         return (
             *self._draws,
-            f"the upper limits cover {upper_class(self.evidence, self.attack.candidate.view)}, and no other query",
-            _ASSIGNMENT[self.assignment],
+            f"the upper limits cover {self.covered}, and no other attacker",
+            self._assigned,
             *self.notes,
         )
+
+    @property
+    def _assigned(self) -> str:
+        """How members came to be members, in words."""
+        return _ASSIGNMENT[self.assignment]
 
     def risk(self, metric: str | Risk, *, fpr: float | None = None, min_share: float | None = None) -> Estimate:
         """Return any metric of the best attacker at the prior, with limits.
@@ -179,7 +267,7 @@ class Audit:
         ``about`` of the answer says which attackers the upper limit covers. PPV and NPV need a constraint.
         """
         return measure(
-            self.evidence,
+            self.splits,
             metric,
             self._delta,
             roc=lambda: self.roc,
@@ -191,9 +279,10 @@ class Audit:
     def tpr_at(self, fpr: float) -> TprAtFpr:
         """Return the share of members found at a false positive rate, with exact limits.
 
-        The attack (score and threshold) was chosen on the fit part to accuse at most ``fpr`` there; its TPR and the
-        FPR that it really has are counted on held-out records, and lie in their limits together. It is one attack:
-        for the upper limit of all thresholds see :attr:`band`.
+        The attack (score and threshold) was chosen on the fit part to accuse at most ``fpr`` of the records left out
+        there; its TPR and its own FPR are counted on held-out records, and lie in their limits together. It is one
+        attack: for the upper limit of all thresholds see :attr:`band`. With fewer than 1/``fpr`` outsiders no such
+        rate can be told from 0: the answer then says so (``measurable`` is False) and has no estimate.
         """
         return measure_tpr_at(self.evidence, fpr, self._delta)
 
@@ -216,49 +305,53 @@ class Audit:
             "random" with as many trainings as records); otherwise at most "exceeds the promise on this model".
         """
         chosen = self.assignment if assignment is None else assignment
-        return compare(self.evidence, guarantee, self.advantage, self._delta, chosen, trainings)
+        return compare(self.evidence, guarantee, self.advantage, self.band, self._delta, chosen, trainings)
 
     def explain(self) -> str:
-        """Return a paragraph for a reader who is no expert."""
-        a, level = self.advantage, f"{100 * self.confidence_level:g}%"
+        """Return a paragraph for a reader who is no expert, the verdict first."""
         opening = (
-            f"{self.members} members and {self.non_members} others were compared by {self.query}. The best "
-            f"attack found accuses {100 * self.attack.tpr:.3g}% of the members and {100 * self.attack.fpr:.3g}% of the "
-            f"others, on records that did not help to choose it."
+            f" {self.members} members and {self.non_members} outsiders were compared by {self.query}; {self.unit} that "
+            "an attack is counted on did not help to choose it."
         )
-        if a.lower > 0:
-            verdict = (
-                f" Members can be told apart: the gap between the two rates that an attacker reaches is at least "
-                f"{at_least(a.lower, 3)} ({level} confidence), about {a.estimate:.3g}, and at most "
-                f"{at_most(a.upper, 3)} for {upper_class(self.evidence, self.attack.candidate.view)}."
+        return self.verdict.sentence + opening + (self._at_prior if self.problem is None else "")
+
+    @property
+    def _at_prior(self) -> str:
+        """What the finding means for somebody with a prior, in words."""
+        level = f"{100 * self.confidence_level:g}% confidence"
+        if self.advantage.lower > 0.0:
+            limits = rectangle(self.attack, self._delta / 2)
+            low = _precision(limits.tpr_lower, limits.fpr_upper, self.prior)
+            said = f"is a member with probability at least {at_least(low, 3)} ({level})"
+            if low < self.prior:
+                said = f"is a member with probability {_precision(self.tpr, self.fpr, self.prior):.2g}"
+            return (
+                f" If {self.prior:g} of all {self.unit} are members beforehand, one that such an attack accuses {said}."
             )
-        else:
-            verdict = (
-                f" That is no more than chance explains. It does not show that nothing leaks: a gap below about "
-                f"{at_most(self.detectable, 3)} would often be missed with so many records, and gaps up to "
-                f"{at_most(a.upper, 3)} are compatible with the data ({level} confidence)."
-            )
-        right = self.advantage_at_prior.scaled(50.0, 50.0)
-        closing = (
-            f" Somebody who takes a record for a member with probability {self.prior:g} beforehand guesses right at "
-            f"least {at_least(right.lower)}% and at most {at_most(right.upper)}% of the time; without looking, "
-            f"{50 + 50 * abs(2 * self.prior - 1):.4g}%."
+        blind = 50.0 + 50.0 * abs(2.0 * self.prior - 1.0)
+        return (
+            f" If {self.prior:g} of all {self.unit} are members beforehand, the attackers that the upper limit covers "
+            f"guess right at most {at_most(min(100.0, 50.0 + 50.0 * self.advantage_at_prior.upper), 3)}% of the time "
+            f"({level}); without looking, {blind:.4g}%."
         )
-        return opening + verdict + closing
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; curves with at most 201 points."""
         return {
+            "verdict": self.verdict.to_dict(),
             "advantage": self.advantage.to_dict(),
+            "tpr": self.tpr,
+            "fpr": self.fpr,
             "advantage_at_prior": self.advantage_at_prior.to_dict(),
             "excess": self.excess.to_dict(),
             "metric": self.metric if isinstance(self.metric, str) else getattr(self.metric, "name", "custom"),
             "headline": self.headline.to_dict(),
             "point_estimates": dict(self.point_estimates),
-            "detectable": self.detectable,
+            "smallest_visible": self.smallest_visible,
             "prior": self.prior,
             "members": self.members,
             "non_members": self.non_members,
+            "person_level": self.person_level,
             "query": self.query,
             "kind": self.kind,
             "queries": {name: found.to_dict() for name, found in self.queries.items()},
@@ -268,6 +361,8 @@ class Audit:
             "individual": self.individual.to_dict(),
             "groups": self.groups.to_dict(),
             "method": self.method,
+            "seed": self.splits.seed,
+            "splits": self.splits.count,
             "assignment": self.assignment,
             "assumes": list(self.assumes),
             "explanation": self.explain(),
@@ -285,10 +380,19 @@ class Audit:
         return axes
 
     def __str__(self) -> str:
-        return f"advantage {self.advantage} by {self.query} ({self.members} members, {self.non_members} non-members)"
+        return (
+            f"{self.verdict.state}: advantage {self.advantage} by {self.query} "
+            f"({self.members} members, {self.non_members} non-members)"
+        )
 
     def _repr_html_(self) -> str:
         from html import escape
 
         items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
         return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+
+
+def _precision(tpr: float, fpr: float, prior: float) -> float:
+    """Share of members among the accused, at a prior; the prior itself where nobody is accused."""
+    accused = prior * tpr + (1.0 - prior) * fpr
+    return prior * tpr / accused if accused > 0.0 else prior

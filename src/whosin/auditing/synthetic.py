@@ -63,7 +63,9 @@ class SyntheticAudit(Audit):
         """The advantage against the number of released rows; None for a query of the caller's own."""
         if self.material is None or not self.material.by_size:
             return None
-        return release_size(self.material.by_size, self.members, self.material.sizes, self.confidence_level, self.seed)
+        return release_size(
+            self.material.by_size, self.members, self.material.sizes, self.advantage, self.splits.seed
+        )
 
     @cached_property
     def exposed_groups(self) -> GroupTable:
