@@ -1,0 +1,78 @@
+"""Exact tests of "the labels could have fallen otherwise": they hold if the labels are exchangeable, and only then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LargestGap", "largest_gap", "pairs_alike"]
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+DRAWS = 1999
+"""Random labellings: the smallest p-value is 1/2000."""
+ROUNDING = 1e-4
+"""Relative error allowed to sums in single precision; ties count against a finding."""
+
+
+@dataclass(frozen=True, eq=False)
+class LargestGap:
+    """The largest standardised gap of several scores between the sides, against random labellings."""
+
+    p_value: float
+    adjusted: Array
+    """By score the chance that the *largest* of all gaps is as large as its own (Westfall and Young 1993)."""
+
+
+def largest_gap(scores: Array, inside: Flags, rng: np.random.Generator, *, one_sided: bool = False) -> LargestGap:
+    """Compare the mean scores of two sides with those of random labellings of the same records.
+
+    Parameters
+    ----------
+    scores : matrix, one row a record
+        They may depend on the records, never on their sides. A constant score says nothing and is left out.
+    inside : array of bool
+        The side of each record.
+    one_sided : bool
+        Only larger scores inside count.
+
+    Notes
+    -----
+    Each labelling keeps the sizes of both sides, so that the test is exact whenever the sides are exchangeable
+    (Lehmann and Romano 2005, theorem 15.2.1), for any scores. Cost: 1,999 · records · scores in single precision.
+    """
+    centred = scores - scores.mean(axis=0)
+    norms = np.sqrt(np.einsum("ij,ij->j", centred, centred))
+    live = norms > 1e-9 * np.maximum(np.abs(scores).max(axis=0), 1e-300)
+    adjusted = np.ones(scores.shape[1])
+    if not live.any():
+        return LargestGap(1.0, adjusted)
+    scaled = (centred[:, live] / norms[live]).astype(np.float32)
+    labels = np.concatenate([inside[None], rng.permuted(np.tile(inside, (DRAWS, 1)), axis=1)])
+    gaps = np.concatenate([part.astype(np.float32) @ scaled for part in np.array_split(labels, 20)])
+    gaps = gaps if one_sided else np.abs(gaps)
+    largest = gaps[1:].max(axis=1)
+    reached = (largest[:, None] >= gaps[0] - ROUNDING * np.abs(gaps[0])).sum(axis=0)
+    adjusted[live] = (1 + reached) / (DRAWS + 1)
+    return LargestGap(float(adjusted.min()), adjusted)
+
+
+def pairs_alike(same: int, pairs: int, inside: int) -> tuple[float, float]:
+    """The chance of at least, and of at most, so many pairs on one side, if the sides were dealt at random.
+
+    2·``pairs`` records stand in disjoint pairs, ``inside`` of them on the training side. Given that, the number x of
+    pairs that straddle has the chance (pairs choose x) · 2ˣ · (pairs - x choose (inside - x)/2) / (2·pairs choose
+    inside), whatever the records are. O(pairs).
+    """
+    from scipy.special import gammaln, logsumexp
+
+    def choose(n: Array | float, k: Array | float) -> Array:
+        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+    x = np.arange(inside % 2, min(inside, 2 * pairs - inside) + 1.0, 2.0)
+    logs = choose(pairs, x) + x * np.log(2.0) + choose(pairs - x, (inside - x) / 2.0) - choose(2 * pairs, inside)
+    few, many = logs[x <= pairs - same], logs[x >= pairs - same]
+    return min(1.0, float(np.exp(logsumexp(few)))), min(1.0, float(np.exp(logsumexp(many))))
