@@ -140,8 +140,8 @@ class _Cuts:
         others = betaincinv(self.ranks[g] + 1, self.n2 - self.ranks[g], at)
         reach = betainc(self.needed[g], self.n1 + 1 - self.needed[g], np.clip((a + v * edges[g, cell + 1]) / u, 0, 1))
         own = betaincinv(self.needed[g], self.n1 + 1 - self.needed[g], rng.random(_DRAWS) * reach)
-        all_own = _given(_orders(rng, self.needed, self.n1), rows, g, own)
-        all_others = _given(_orders(rng, self.ranks + 1, self.n2), rows, g, others)
+        all_own = _given(_orders(rng, self.needed, self.n1), rows, g, np.asarray(own, dtype=np.float64))
+        all_others = _given(_orders(rng, self.ranks + 1, self.n2), rows, g, np.asarray(others, dtype=np.float64))
         events = np.maximum(1, np.count_nonzero(u * all_own - v * all_others < a, axis=1))
         counted = (u * own - v * others < a) & (rng.random(_DRAWS) * events < 1.0)
         share = clopper_pearson_upper(int(counted.sum()), _DRAWS, _TOO_FEW)
@@ -156,7 +156,7 @@ class _Cuts:
         ends = betaincinv(k, others, 1e-4 * self.alpha), 1.0 - betaincinv(others, k, 1e-4 * self.alpha)
         inner = ends[0] + (ends[1] - ends[0]) * np.linspace(0.0, 1.0, _CELLS + 1)
         edges = np.pad(inner, ((0, 0), (1, 1)), constant_values=((0, 0), (0.0, 1.0)))
-        return edges, betainc(k, others, edges)
+        return edges, np.asarray(betainc(k, others, edges), dtype=np.float64)
 
 
 def _orders(rng: np.random.Generator, ranks: Counts, n: int) -> Array:
