@@ -174,6 +174,15 @@ def parquet_that_states(rows):
     return as_stream("false.parquet").table()
 
 
+def parquet_with_pages_of(values):
+    """A file of 3 rows whose page header has another number."""
+    pl.DataFrame({"a": [1.0, 2.0, 3.0]}).write_parquet("pages.parquet", statistics=False)
+    content = bytearray(Path("pages.parquet").read_bytes())
+    place = content.index(b"\x2c\x15\x06", 4) + 2
+    content[place] = 2 * values if values >= 0 else -2 * values - 1
+    return file("pages.parquet", bytes(content))
+
+
 def objects():
     np.save("objects.npy", np.array([{}], dtype=object), allow_pickle=True)
     return read_table("objects.npy")
@@ -418,6 +427,9 @@ ROWS = {
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,
+    "Parquet pages": lambda: every(
+        *(lambda n=n, read=read: read(parquet_with_pages_of(n)) for n in (-3, 60) for read in (read_table, as_stream))
+    ),
     "Parquet rows": lambda: every(*(lambda n=n: parquet_that_states(n) for n in (10, 600_000, 10**15))),
     "gzip part": lambda: read_table(file("a.csv.gz", b"hello")),
     "NumPy objects": objects,
@@ -525,6 +537,7 @@ HELPFUL = {
     "file folder": r"^'folder.csv' is a folder: name a file in it$",
     "file name": r"File name too long, got 'aaa",
     "file kind": r"^path takes the name of a file, got NoneType$",
+    "Parquet pages": r"^pages.parquet takes Parquet.*: the number of values of a page is stated as -3,",
     "Parquet rows": r"^false.parquet is damaged: it states 10 rows and holds 300003$",
     "NumPy rows": r"^false.npy takes an array that fits into memory, got a header that states more",
     "classifier records": r"^model takes the records of members, got from its predict_proba ValueError: X has 1",

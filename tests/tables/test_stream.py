@@ -186,7 +186,8 @@ def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path):
     path = tmp_path / "t.parquet"
     pl.DataFrame({"x": np.random.default_rng(0).normal(size=4000)}).write_parquet(path, compression="zstd")
     data = bytearray(path.read_bytes())
-    data[4:60] = bytes(56)
+    packed = data.index(b"\x28\xb5\x2f\xfd")
+    data[packed : packed + 56] = bytes(56)
     path.write_bytes(data)
     stream = as_stream(path)
     with pytest.raises(InputError, match=r"t\.parquet cannot be read to its end"):

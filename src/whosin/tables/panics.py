@@ -26,7 +26,8 @@ def hide_panics() -> None:
 def without_panics(ending: str) -> Iterator[None]:
     """Turn standard error away while a file with this ending is read, where that was asked for.
 
-    Not for Parquet: some damage of it ends the process at once, and then polars' words are the only ones.
+    Not for Parquet: where its values take more memory than there is, polars ends the process at once, and then its
+    words are the only ones.
     """
     if not _hidden or ending == ".parquet" or sys.stderr is None:
         yield

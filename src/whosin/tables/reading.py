@@ -17,6 +17,7 @@ from whosin.errors import InputError, InputTypeError
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.numeric import numeric_records
 from whosin.tables.panics import without_panics
+from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.table import Table
 from whosin.tables.text import MISSING, series_from_text
 
@@ -144,6 +145,8 @@ def _load_frame(path: Path, ending: str) -> pl.DataFrame:
     import polars as pl
 
     data = path.read_bytes()
+    if ending == ".parquet":
+        check_parquet(io.BytesIO(data), path.name)
     readers = (pl.read_parquet,) if ending == ".parquet" else (pl.read_ipc, pl.read_ipc_stream)
     reason: BaseException | None = None
     for reader in readers:

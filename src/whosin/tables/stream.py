@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.panics import without_panics
+from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.reading import check_file, file_ending
 from whosin.tables.table import Table, check_names
 
@@ -183,6 +184,9 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
         with without_panics(ending):
             dtypes = dict(scan().collect_schema())
             rows = int(scan().select(pl.len()).collect().item())
+        if ending == ".parquet":
+            with path.open("rb") as file:
+                check_parquet(file, origin)
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
     except failures as error:
