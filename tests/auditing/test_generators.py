@@ -102,8 +102,9 @@ def test_equations_1_and_2_by_hand():
     release = ModelRelease(object(), records, synthetic=made, rng=np.random.default_rng(0))
     queries = known_queries(release)
     assert queries["nearest"].answer(release) == pytest.approx([-1.0, -2.0, -np.sqrt(53.0)])
-    # Radius: the median, 2. Only the first row is within it, at distances 1 and (on the edge) 2.
-    assert queries["monte_carlo"].answer(release) == pytest.approx([np.log(2.0) / 2, 0.0, 0.0], abs=1e-12)
+    # Radius: the distance of the two, √10. Within it are the first for the first record, the second for the second.
+    wanted = [np.log(np.sqrt(10.0)) / 2, np.log(np.sqrt(10.0) / 2.0) / 2, 0.0]
+    assert queries["monte_carlo"].answer(release) == pytest.approx(wanted, abs=1e-12)
 
 
 def test_the_largest_score_can_hide_what_the_vector_shows():

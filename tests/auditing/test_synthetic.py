@@ -124,9 +124,9 @@ def test_array_queries_by_hand():
     found = ask(release, ARRAY_QUERIES, ("nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio"))
     assert np.allclose(found.values[:, 0], [-1.0, -6.0, 0.0])
     assert np.allclose(found.values[:, 1], [1 - 1 / 3, 1 - 6 / 7, 1.0])
-    assert release.radius == 1.0
-    assert np.allclose(found.values[:, 2], [1 / 3, 0.0, 2 / 3])
-    assert np.allclose(found.values[:2, 3], [-np.log(1.0) / 3, 0.0])
+    assert release.radius == 0.5
+    assert np.allclose(found.values[:, 2], [0.0, 0.0, 1 / 3])
+    assert np.allclose(found.values[:2, 3], [0.0, 0.0])
     assert found.values[2, 3] > 5.0
     assert np.allclose(found.values[:2, 4], [np.log(0.5 / 1.0), np.log(9.5 / 6.0)], atol=1e-6)
 

@@ -11,6 +11,7 @@ from table_strategies import three_tables
 
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import TableEncoder, as_table
+from whosin.tables.encoding import smoothed_shares
 
 ARRAYS = ("numbers", "number_missing", "categories", "cells")
 
@@ -187,13 +188,77 @@ def test_exactly_half_different_texts_are_not_flagged():
     assert len(encode({"a": ["x", "y", "z", "w", "x"]})[0].notes) == 1
 
 
-def test_frequencies_can_come_from_a_reference():
+def test_frequencies_can_come_from_some_of_the_tables():
     train, synthetic = as_table({"a": ["x", "x", "y"]}), as_table({"a": ["x", None, "z"]})
-    encoder = TableEncoder.fit(train, synthetic, reference=train)
-    assert encoder.frequencies[0].tolist() == [2 / 3, 1 / 3, 0.0, 0.0]
+    encoder = TableEncoder.fit(train, synthetic, learn_from=[train])
+    # Three rows with two values, and half a row for each of them and for all others together.
+    assert encoder.frequencies[0].tolist() == [2.5 / 4.5, 1.5 / 4.5, 0.5 / 4.5, 0.5 / 4.5]
+    both = TableEncoder.fit(train, synthetic, learn_from=[train, synthetic])
+    assert both.frequencies[0].tolist() == [3.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5]
     assert TableEncoder.fit(train, synthetic).frequencies[0].tolist() == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
     with pytest.raises(InputError, match="takes values that the pooled rows have, got a missing value in row 1"):
-        TableEncoder.fit(train, reference=synthetic)
+        TableEncoder.fit(train, learn_from=[synthetic])
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any))
+def test_smoothed_shares_sum_to_one_and_are_smallest_where_nothing_was_seen(counts):
+    shares = smoothed_shares(np.array(counts))
+    seen = np.array(counts) > 0
+    other = smoothed_shares(np.array([*counts, 0]))[-1]
+    assert shares[seen].sum() + other == pytest.approx(1.0, rel=1e-12)
+    assert (shares[~seen] == other).all()
+    assert 0.0 < other < shares[seen].min()
+    assert shares.max() < 1.0
+
+
+@given(three_tables(), st.sampled_from(["robust", "rank"]))
+def test_other_tables_do_not_change_what_was_learnt(contents, scaling):
+    """Scales and frequencies of a row, of the table learnt from or of another, whatever else is encoded."""
+    first, second, learnt = (as_table(content) for content in contents)
+
+    def about(table, *others):
+        encoder = TableEncoder.fit(learnt, table, *others, scaling=scaling, learn_from=[learnt])
+        part = encoder.transform(table)
+        shares = [share[codes].tolist() for share, codes in zip(encoder.frequencies, part.cells.T, strict=True)]
+        return part.number_names, shares, part.numbers.tolist(), part.number_missing.tolist()
+
+    for table in (first, second, learnt):
+        assert about(table) == about(table, first, second)
+
+
+def test_scales_can_come_from_some_of_the_tables():
+    records, release = {"a": [100.0, 4.0, None]}, {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]}
+    tables = [as_table(content) for content in (records, release)]
+    robust = TableEncoder.fit(*tables, learn_from=tables[1:]).transform(tables[0])
+    assert robust.numbers.ravel().tolist() == [24.0, 0.0, 0.0]
+    ranks = TableEncoder.fit(*tables, scaling="rank", learn_from=tables[1:])
+    assert ranks.transform(tables[0]).numbers.ravel().tolist() == [1.0, 0.0, 0.0]
+    between = as_table({"a": [3.5, 0.0]})
+    found = TableEncoder.fit(between, tables[1], scaling="rank", learn_from=tables[1:]).transform(between)
+    assert found.numbers.ravel().tolist() == pytest.approx([6 / 7 - 1, -1.0])
+
+
+@pytest.mark.parametrize("release", [[1e-300, 2e-300, 3e-300], [0.0, 0.0, 5e-324], [-1.0, 1.0, 0.0]])
+def test_numbers_far_outside_of_what_was_learnt_are_cut(release):
+    tables = as_table({"a": [1e308, -1e308, 0.0]}), as_table({"a": release})
+    numbers = TableEncoder.fit(*tables, learn_from=tables[1:]).transform(tables[0]).numbers.ravel()
+    assert numbers[:2].tolist() == [1e6, -1e6]
+    assert abs(numbers[2]) <= 2.0
+
+
+def test_a_column_that_takes_one_value_where_scales_are_learnt():
+    records = as_table({"a": [7.0, 8.0], "b": [8.0, 1.0], "c": [None, 1.0]})
+    release = as_table({"a": [7.0, 7.0], "b": [7.0, None], "c": [None, None]})
+    encoder = TableEncoder.fit(records, release, learn_from=[release])
+    part = encoder.transform(records)
+    assert part.number_names == ("b",)
+    assert part.numbers.tolist() == [[1e6], [-1e6]]
+    assert part.cells[:, 0].tolist() == [0, 1]
+    assert [note.split(":")[0] for note in encoder.notes] == [
+        "column 'a' takes one value where scales are learnt",
+        "column 'b' has values up to 1e+06 quartile distances from its median; scaling='rank' would tame it",
+        "column 'c' takes one value where scales are learnt",
+    ]
 
 
 def test_distances_in_the_matrix():

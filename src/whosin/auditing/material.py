@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from whosin.auditing.streamed import match_stream, size_classes
 from whosin.compute.threads import number_of_threads
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import (
-    Encoded,
     StreamEncoder,
     Table,
     TableEncoder,
@@ -112,7 +112,7 @@ def gather_material(
             return _from_stream(records, stream, query, columns, groups, threads, rng, progress)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
-    if all(isinstance(part, np.ndarray) and part.dtype.kind in "iuf" for part in given) and columns is None:
+    if columns is None and all(_is_plain(part) for part in given):
         return _from_arrays(given, query, groups, threads, rng, progress)
     return _from_tables(given, query, columns, groups, threads, rng, progress)
 
@@ -136,7 +136,13 @@ def _from_stream(
 ) -> Material:
     names = ("train", "holdout", "reference")
     tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
-    encoder = StreamEncoder.fit(tables, stream, columns=columns, progress=lambda share: progress(READING * share))
+    encoder = StreamEncoder.fit(
+        tables[:2],
+        stream,
+        reference=tables[2] if len(tables) > 2 else None,
+        columns=columns,
+        progress=lambda share: progress(READING * share),
+    )
     encoded = [encoder.encoder.transform(table) for table in encoder.records]
     cells = [part.cells for part in encoded]
     targets, split = np.concatenate(cells[:2]), len(cells[0])
@@ -168,7 +174,6 @@ def _from_stream(
     if len(given) > 3:
         prints["reference"] = encoder.records[2].fingerprint()
     common = {
-        "records": np.concatenate([encoder.features(part) for part in encoded[:2]]),
         "closest": release.closest,
         "fingerprints": prints,
         **_about_tables(release, split, encoder.encoder.notes, rows[:2], rows[2:], encoder.records, tables, groups),
@@ -181,7 +186,8 @@ def _from_stream(
 def _from_arrays(
     given: list[Any], query: Any, groups: Any, threads: int, rng: np.random.Generator, progress: Any
 ) -> Material:
-    flat = [numeric_records(_rows(part, name), name, at_least=1) for part, name in zip(given, _NAMES, strict=False)]
+    named = zip(given, _NAMES, strict=False)
+    flat = [numeric_records(_rows(np.asarray(part), name), name, at_least=1) for part, name in named]
     for part, name in zip(flat[1:], _NAMES[1:], strict=False):
         if part.shape[1] != flat[0].shape[1]:
             raise InputError(f"{name} takes {flat[0].shape[1]} columns like train, got {part.shape[1]}")
@@ -227,7 +233,7 @@ def _from_tables(
 ) -> Material:
     tables = [as_table(part, name) for part, name in zip(given, _NAMES, strict=False)]
     matched = match_tables(*tables, columns=columns, at_least=1)
-    encoder = TableEncoder.fit(*matched)
+    encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
     encoded = [encoder.transform(table) for table in matched]
     cells = [part.cells for part in encoded]
     targets, split = np.concatenate(cells[:2]), len(cells[0])
@@ -246,7 +252,6 @@ def _from_tables(
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     rows = row_groups(*matched)
     common: dict[str, Any] = {
-        "records": np.concatenate([_features(part) for part in encoded[:2]]),
         "closest": order[release.closest],
         "fingerprints": _fingerprints(matched),
         **_about_tables(release, split, encoder.notes, rows[:2], rows[3:], matched, tables, groups),
@@ -270,6 +275,7 @@ def _about_tables(
     copied = release.matches.copies > 0
     return {
         "notes": notes,
+        "records": _features(matched[0], matched[1]),
         **_shared(rows[0], rows[1]),
         "in_reference": _counted(rows[0], rows[1], reference_rows[0]) if reference_rows else (0, 0),
         "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
@@ -330,6 +336,16 @@ def _own(query: Callable[..., Any], given: list[Any], split: int, targets: int) 
 
 def _is_list_of_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _is_plain(part: Any) -> bool:
+    """Whether records are plain numbers or truth values, in an array or in lists of one length."""
+    if isinstance(part, list | tuple) and part and isinstance(part[0], Number | np.bool_ | list | tuple | np.ndarray):
+        try:
+            part = np.asarray(part)
+        except (ValueError, OverflowError):
+            return False
+    return isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
 
 
 def _rows(part: Any, name: str) -> Any:
@@ -393,9 +409,11 @@ def _near_copies(release: table_queries.TableRelease, split: int) -> tuple[int, 
     return int(near[:split].sum()), int(near[split:].sum())
 
 
-def _features(part: Encoded) -> Array:
-    """A table as numbers, codes for categories."""
-    return np.concatenate([part.numbers, part.categories], axis=1, dtype=np.float64)
+def _features(train: Table, holdout: Table) -> Array:
+    """The records as numbers, codes for categories, in an encoding that has not seen the release."""
+    encoder = TableEncoder.fit(train, holdout)
+    parts = [encoder.transform(table) for table in (train, holdout)]
+    return np.concatenate([np.concatenate([part.numbers, part.categories], axis=1) for part in parts], dtype=np.float64)
 
 
 def _categories(train: Table, holdout: Table) -> Labels:

@@ -1,12 +1,14 @@
 """Encoding mixed columns for comparing records: scaled numbers, codes of categories, and exact cells.
 
-Everything is learnt from the pooled rows of all tables, so an encoding cannot tell the tables apart: exchanging them,
-or permuting rows, changes nothing.
+Values are numbered over the pooled rows of all tables. Scales and frequencies are learnt from the pooled rows too, so
+an encoding cannot tell the tables apart: exchanging them, or permuting rows, changes nothing. Or they are learnt from
+some of the tables (``learn_from=``; in audits the release and the reference): then scales and frequencies of a row of
+another table do not depend on the rows that stand beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,7 +19,12 @@ from whosin.tables.levels import Levels
 from whosin.tables.schema import match_tables
 from whosin.tables.table import Table
 
-__all__ = ["Encoded", "Scale", "TableEncoder", "level_remarks", "scaled_levels"]
+__all__ = ["Encoded", "Scaling", "TableEncoder", "learn_scaling", "remarks", "scaled_levels", "smoothed_shares"]
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Scaling = Callable[[Array], Array]
+"""From numbers, none of them missing, to scaled numbers."""
 
 _LIMIT = 1e6
 _HEAVY = 100.0
@@ -43,7 +50,7 @@ class Encoded:
     cells: NDArray[np.int32] = field(repr=False)
     """Codes of all columns, (N, d): equal exactly where cells are equal."""
     frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
-    """For each column of ``cells`` the share of rows that has each code."""
+    """For each column of ``cells`` the share of rows that has each code, as in :attr:`TableEncoder.frequencies`."""
     number_may_miss: tuple[bool, ...] = field(repr=False)
     """For each column of ``numbers`` whether a cell is missing in any of the pooled rows."""
 
@@ -99,15 +106,15 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class TableEncoder:
-    """What the pooled rows say about each column; made by :meth:`fit`."""
+    """What the rows that it learnt from say about each column; made by :meth:`fit`."""
 
     names: tuple[str, ...]
     levels: tuple[Levels, ...] = field(repr=False)
     """The values of each column, numbered."""
     scaled: tuple[NDArray[np.float32] | None, ...] = field(repr=False)
-    """For each column of numbers the scaled values of its levels; None for categories and constants."""
+    """For each column of numbers the scaled values of its levels; None for categories, and where only one was seen."""
     frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
-    """For each column the share of rows of the reference that has each code."""
+    """For each column the share of rows that has each code, smoothed where rows were left out of learning."""
     scaling: str
     rows: int
     """Number of pooled rows."""
@@ -115,8 +122,8 @@ class TableEncoder:
     """What a reader should know about single columns."""
 
     @classmethod
-    def fit(cls, *tables: Table, scaling: str = "robust", reference: Table | None = None) -> TableEncoder:
-        """Learn an encoding from the pooled rows of tables with the same columns.
+    def fit(cls, *tables: Table, scaling: str = "robust", learn_from: Sequence[Table] | None = None) -> TableEncoder:
+        """Learn an encoding of tables with the same columns.
 
         Parameters
         ----------
@@ -124,12 +131,12 @@ class TableEncoder:
             All tables that will be encoded. The result is the same for any order of tables and rows.
         scaling : {"robust", "rank"}
             "robust" takes the median off and divides by the distance of the quartiles; where that is zero, by the
-            standard deviation; a constant column is left out, and a note says so. Scaled numbers are cut at ±10⁶.
-            "rank" replaces a number by twice its average rank among the pooled rows, as a share, minus one: from −1 to
-            1, with quartiles one apart, whatever the tails.
-        reference : Table, optional
-            Rows from which frequencies are counted, values seen in the pooled rows; by default all pooled rows. A value
-            that the reference does not have gets frequency 0.
+            standard deviation. Scaled numbers are cut at ±10⁶. "rank" replaces a number by twice its average rank, as a
+            share, minus one: from −1 to 1, with quartiles one apart, whatever the tails. A column in which only one
+            value was seen, or nothing but missing cells, is left out of the numbers, and a note says so.
+        learn_from : sequence of Table, optional
+            Those of the tables that scales and frequencies are learnt from; by default all of them. With it,
+            frequencies are smoothed (:func:`smoothed_shares`), since the other tables may have further values.
 
         Notes
         -----
@@ -139,19 +146,17 @@ class TableEncoder:
         matched = match_tables(*tables, at_least=1)
         rows = sum(len(table) for table in matched)
         names = matched[0].names
-        levels, scaled, notes = [], [], []
-        for i, name in enumerate(names):
-            column = Levels.pool([table.columns[i] for table in matched])
-            values, said = scaled_levels(column, scaling)
-            levels.append(column)
-            scaled.append(values)
-            notes += [f"column {name!r} {remark}" for remark in (*said, *level_remarks(column))]
+        levels = [Levels.pool([table.columns[i] for table in matched]) for i in range(len(names))]
         counts = [column.counts for column in levels]
-        if reference is not None:
-            codes = _codes(names, levels, reference)
-            counts = [np.bincount(code, minlength=column.size) for code, column in zip(codes, levels, strict=True)]
-        shares = tuple(count / count.sum() for count in counts)
-        return cls(names, tuple(levels), tuple(scaled), shares, scaling, rows, tuple(notes))
+        if learn_from is not None:
+            counts = _counts(names, levels, learn_from)
+        shares = [smoothed_shares(seen) if learn_from is not None else seen / seen.sum() for seen in counts]
+        scaled, notes = [], []
+        for name, column, seen in zip(names, levels, counts, strict=True):
+            rule = learn_scaling(column, seen, scaling)
+            scaled.append(scaled_levels(column, rule))
+            notes += [f"column {name!r} {remark}" for remark in remarks(column, rule)]
+        return cls(names, tuple(levels), tuple(scaled), tuple(shares), scaling, rows, tuple(notes))
 
     def transform(self, table: Table) -> Encoded:
         """Return a table with the same columns, in any order, as arrays.
@@ -191,26 +196,55 @@ def _codes(names: Sequence[str], levels: Sequence[Levels], table: Table) -> Iter
         yield known.codes(column, f"{table.origin} column {name!r}")
 
 
-def scaled_levels(levels: Levels, scaling: str) -> tuple[NDArray[np.float32] | None, list[str]]:
-    """Return the scaled value of each level, and remarks."""
-    if levels.kind == "category":
-        return None, []
-    if levels.known <= 1 and not levels.any_missing:
-        return None, ["is constant and left out of the numbers"]
+def _counts(names: Sequence[str], levels: Sequence[Levels], tables: Sequence[Table]) -> list[Counts]:
+    """Return how many rows of some tables have each value."""
+    counts = [np.zeros(column.size, dtype=np.int64) for column in levels]
+    for table in tables:
+        for total, codes in zip(counts, _codes(names, levels, table), strict=True):
+            total += np.bincount(codes, minlength=len(total))
+    return counts
+
+
+def smoothed_shares(counts: Counts) -> Array:
+    """Return (count + ½)/(rows + (values + 1)/2) for the count of each value, of which ``values`` are above 0.
+
+    The estimate of Krichevsky and Trofimov (1981) with one symbol more, which stands for all that was not seen: the
+    shares of the values seen and that of "any other" sum to 1. So a share is above 0 and below 1, a value that was not
+    seen is rarer than all that were, and how many others were not seen plays no part.
+    """
+    shares: Array = (counts + 0.5) / (counts.sum() + (np.count_nonzero(counts) + 1) / 2)
+    return shares
+
+
+def learn_scaling(levels: Levels, counts: Counts, scaling: str) -> Scaling | None:
+    """Learn how a column is scaled from how often each of its values was seen; those with the count 0 play no part.
+
+    None for categories, and for a column in which one value alone, or nothing but missing cells, was seen: every other
+    value is then as far as can be, which the codes of its cells tell as well.
+    """
+    if levels.kind == "category" or np.count_nonzero(counts) <= 1:
+        return None
+    known = counts[: levels.known]
+    seen = known > 0
+    rule = _Robust if scaling == "robust" else _Ranks
+    return rule.of(levels.numbers[seen], known[seen])
+
+
+def scaled_levels(levels: Levels, rule: Scaling | None) -> NDArray[np.float32] | None:
+    """Return the scaled value of each level, 0 for a missing cell."""
+    if rule is None:
+        return None
     values = np.zeros(levels.size, dtype=np.float32)
-    if levels.known > 1:
-        numbers, counts = levels.numbers, levels.counts[: levels.known]
-        values[: levels.known] = Scale.of(numbers, counts)(numbers) if scaling == "robust" else _ranks(numbers, counts)
-    far = float(np.abs(values).max())
-    heavy = f"has values up to {far:.3g} quartile distances from its median; scaling='rank' would tame it"
-    return values, [heavy] if far > _HEAVY else []
+    values[: levels.known] = rule(levels.numbers)
+    return values
 
 
 @dataclass(frozen=True)
-class Scale:
+class _Robust:
     """Takes the median off and divides by the distance of the quartiles, or by the standard deviation; cuts at ±10⁶.
 
-    Numbers are first divided by a power of two, which is exact, so that no intermediate value overflows.
+    Numbers are first divided by a power of two, which is exact, so that no intermediate value overflows. Where all
+    numbers learnt from are the same, others are cut at once.
     """
 
     exponent: int
@@ -218,7 +252,7 @@ class Scale:
     spread: float
 
     @classmethod
-    def of(cls, numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> Scale:
+    def of(cls, numbers: Array, counts: Counts) -> _Robust:
         """Learn from distinct numbers in rising order and how often each occurs."""
         exponent = int(np.frexp(np.abs(numbers).max())[1])
         unit = np.ldexp(numbers, -exponent)
@@ -229,33 +263,51 @@ class Scale:
             spread = float(np.sqrt(shares @ (unit - shares @ unit) ** 2))
         return cls(exponent, middle, spread)
 
-    def __call__(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scaled numbers; none of them may be missing."""
-        unit = np.ldexp(numbers, -self.exponent)
+    def __call__(self, numbers: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            unit = np.ldexp(numbers, -self.exponent)
             return np.clip(np.nan_to_num((unit - self.middle) / np.float64(self.spread)), -_LIMIT, _LIMIT)
 
 
-def _quantiles(numbers: NDArray[np.float64], counts: NDArray[np.int64], levels: tuple[float, ...]) -> tuple[float, ...]:
+def _quantiles(numbers: Array, counts: Counts, levels: tuple[float, ...]) -> tuple[float, ...]:
     """Return the smallest value that has at least each share of the rows at or below it."""
     below = np.cumsum(counts)
     places = [int(np.searchsorted(below, level * below[-1])) for level in levels]
     return tuple(float(numbers[place]) for place in places)
 
 
-def _ranks(numbers: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return 2r/n − 1 for the average rank r of each value, so that the ranks of distinct numbers fill (−1, 1)."""
-    above = np.cumsum(counts)
-    ranks: NDArray[np.float64] = (2 * above - counts) / above[-1] - 1.0
-    return ranks
+@dataclass(frozen=True, eq=False)
+class _Ranks:
+    """Gives 2r/n − 1 for the average rank r of a number, so that the ranks of n distinct numbers fill (−1, 1)."""
+
+    numbers: Array
+    below: Counts
+    """Rows with the smallest 0, 1, 2… of the numbers."""
+
+    @classmethod
+    def of(cls, numbers: Array, counts: Counts) -> _Ranks:
+        """Learn from distinct numbers in rising order and how often each occurs."""
+        return cls(numbers, np.append(0, np.cumsum(counts)))
+
+    def __call__(self, numbers: Array) -> Array:
+        under, upto = (self.below[np.searchsorted(self.numbers, numbers, side=side)] for side in ("left", "right"))
+        ranks: Array = (under + upto) / self.below[-1] - 1.0
+        return ranks
 
 
-def level_remarks(levels: Levels) -> list[str]:
-    """Return what a reader should know about the values of a column."""
-    remarks = []
+def remarks(levels: Levels, rule: Scaling | None) -> list[str]:
+    """Return what a reader should know about a column and how it is scaled."""
+    said = []
+    if levels.kind != "category" and rule is None:
+        constant, seen = "is constant and left out of the numbers", "takes one value where scales are learnt"
+        said.append(constant if levels.size == 1 else f"{seen}: others count as different, near or far")
+    elif rule is not None:
+        far = float(np.abs(rule(levels.numbers[[0, -1]])).max())
+        heavy = f"has values up to {far:.3g} quartile distances from its median; scaling='rank' would tame it"
+        said += [heavy] if far > _HEAVY else []
     rows = int(levels.counts[: levels.known].sum())
     if levels.known == 0:
-        remarks.append("has no values at all")
+        said.append("has no values at all")
     elif levels.holds == "text" and levels.known > rows / 2 and levels.known > 2:
-        remarks.append(f"has {levels.known} different texts in {rows} rows: free text or an identifier?")
-    return remarks
+        said.append(f"has {levels.known} different texts in {rows} rows: free text or an identifier?")
+    return said

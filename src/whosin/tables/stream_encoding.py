@@ -1,7 +1,8 @@
 """Encoding records for a comparison with a streamed table, with the same numbers as if it were in memory.
 
-As in :class:`TableEncoder` everything is learnt from the pooled rows of all tables. What stays in memory is what the
-records have: a code for each of their values. Values of the stream that no record has get none; their numbers count.
+As with ``learn_from=`` of :class:`TableEncoder`, scales and frequencies are learnt from the stream and the reference.
+What stays in memory is a code for each value of the records and the reference. Values of the stream that they do not
+have get none; their numbers count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.columns import Column
-from whosin.tables.encoding import Encoded, Scale, TableEncoder, level_remarks, scaled_levels
+from whosin.tables.encoding import Scaling, TableEncoder, learn_scaling, remarks, scaled_levels, smoothed_shares
 from whosin.tables.levels import Levels
 from whosin.tables.schema import check_same_names, match_tables
 from whosin.tables.stream import TableStream
@@ -28,17 +29,15 @@ __all__ = ["StreamEncoder"]
 
 @dataclass(frozen=True, eq=False)
 class StreamEncoder:
-    """What pooled rows say about each column, those of a stream among them; made by :meth:`fit`."""
+    """What a stream and a reference say about each column of the records; made by :meth:`fit`."""
 
     encoder: TableEncoder
-    """Codes of the records, scaled numbers of them, and frequencies over the pooled rows."""
+    """Codes of records and reference, and their scaled numbers and frequencies."""
     records: tuple[Table, ...] = field(repr=False)
-    """The tables of records, with the columns in their order and of kinds that agree."""
+    """The tables of records, and the reference, with the columns in their order and of kinds that agree."""
     surveys: tuple[ColumnSurvey, ...] = field(repr=False)
-    scales: tuple[Scale | None, ...] = field(repr=False)
-    """For each column of numbers how it is scaled; None for categories, constants, and columns without two values."""
-    ranks: tuple[NDArray[np.int64], ...] = field(repr=False)
-    """For each column the place of each code of the records among the values of all pooled rows."""
+    scalings: tuple[Scaling | None, ...] = field(repr=False)
+    """For each column of numbers how it is scaled; None for categories, and where only one value was seen."""
     fingerprint: str
     """That of the stream, as :meth:`Table.fingerprint` would give it."""
 
@@ -48,16 +47,19 @@ class StreamEncoder:
         records: Sequence[Table],
         stream: TableStream,
         *,
+        reference: Table | None = None,
         columns: Sequence[str] | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> StreamEncoder:
-        """Read the columns of a stream one by one and learn an encoding from the rows of all tables.
+        """Read the columns of a stream one by one and learn an encoding from its rows and those of the reference.
 
         Parameters
         ----------
         records : sequence of Table
-            The tables that stay in memory.
+            Tables to be encoded from which nothing is learnt but the values to number.
         stream : TableStream
+        reference : Table, optional
+            A further table in memory, to be encoded and learnt from.
         columns : sequence of str, optional
             As in :func:`match_tables`, whose errors are raised.
         progress : callable, optional
@@ -69,21 +71,20 @@ class StreamEncoder:
         O(n log k) for k distinct values; memory: the distinct values of one column at a time, some 50 bytes each, and
         what the records take.
         """
+        others = [] if reference is None else [reference]
         if columns is None:
-            check_same_names(
-                [(table.origin, table.names) for table in records[:2]]
-                + [(stream.origin, stream.names)]
-                + [(table.origin, table.names) for table in records[2:]]
-            )
+            every: list[Table | TableStream] = [*records, stream, *others]
+            check_same_names([(table.origin, table.names) for table in every])
             columns = records[0].names
         absent = next((name for name in columns if name not in stream.names), None)
         if absent is not None:
             raise InputError(f"{stream.origin} has no column {absent!r}; it has {', '.join(stream.names)}")
-        base = match_tables(*records, columns=columns, at_least=1)
+        base = match_tables(*records, *others, columns=columns, at_least=1)
         digest = hashlib.sha256(f"whosin table 1, {stream.rows} rows, {len(columns)} columns".encode())
         found: list[_Learnt] = []
         for place, name in enumerate(columns):
-            found.append(_learn(ColumnSurvey.of(stream, name), [table.select([name]) for table in base], digest))
+            parts = [table.select([name]) for table in base]
+            found.append(_learn(ColumnSurvey.of(stream, name), parts[: len(records)], parts[len(records) :], digest))
             if progress is not None:
                 progress((place + 1) / len(columns))
         names = tuple(columns)
@@ -105,8 +106,7 @@ class StreamEncoder:
             encoder,
             matched,
             tuple(one.survey for one in found),
-            tuple(one.scale for one in found),
-            tuple(one.ranks for one in found),
+            tuple(one.rule for one in found),
             digest.hexdigest(),
         )
 
@@ -123,54 +123,49 @@ class StreamEncoder:
             if survey.holds == "nothing" and levels.kind != "category":
                 column = Column(levels.kind, levels.holds, np.full(len(column), np.nan))
             cells[:, i] = levels.find(column, f"{survey.stream.origin} column {name!r}")
-            if self.encoder.scaled[i] is not None:
-                numbers.append(self._scaled(i, column))
+            rule = self.scalings[i]
+            if rule is not None:
+                numbers.append(_scaled(rule, column))
         return cells, np.stack(numbers, axis=1) if numbers else np.empty((frame.height, 0), dtype=np.float32)
 
-    def features(self, part: Encoded) -> NDArray[np.float64]:
-        """Return records as numbers: scaled numbers, and for categories the place among those of all pooled rows."""
-        labelled = [i for i, levels in enumerate(self.encoder.levels) if levels.kind == "category"]
-        codes = [self.ranks[i][part.cells[:, i]][:, None] for i in labelled]
-        return np.concatenate([part.numbers, *codes], axis=1, dtype=np.float64)
 
-    def _scaled(self, place: int, column: Column) -> NDArray[np.float32]:
-        values, scale = np.full(len(column), np.nan, dtype=np.float32), self.scales[place]
-        known = ~column.missing
-        values[known] = 0.0 if scale is None else scale(column.values[known])
-        return values
+def _scaled(rule: Scaling, column: Column) -> NDArray[np.float32]:
+    """Return scaled numbers, NaN where a cell is missing."""
+    values = np.full(len(column), np.nan, dtype=np.float32)
+    known = ~column.missing
+    values[known] = rule(column.values[known])
+    return values
 
 
 @dataclass(frozen=True, eq=False)
 class _Learnt:
-    """One column: what the records have of it, and what all rows say."""
+    """One column: what the tables in memory have of it, and what stream and reference say."""
 
     survey: ColumnSurvey
     columns: list[Column]
     levels: Levels
     scaled: NDArray[np.float32] | None
-    scale: Scale | None
+    rule: Scaling | None
     shares: NDArray[np.float64]
-    ranks: NDArray[np.int64]
     remarks: list[str]
 
 
-def _learn(survey: ColumnSurvey, base: list[Table], digest: Any) -> _Learnt:
+def _learn(survey: ColumnSurvey, records: list[Table], reference: list[Table], digest: Any) -> _Learnt:
     example = Table((survey.name,), (survey.example(),), survey.stream.origin)
-    agreed = match_tables(*base[:2], example, *base[2:], at_least=1)
-    columns = [table.columns[0] for i, table in enumerate(agreed) if i != min(2, len(base))]
-    model = agreed[min(2, len(base))].columns[0]
-    levels = Levels.pool(columns)
+    agreed = [table.columns[0] for table in match_tables(*records, example, *reference, at_least=1)]
+    model = agreed.pop(len(records))
+    levels = Levels.pool(agreed)
     if levels.holds == "nothing":
         levels = replace(levels, holds=model.holds)
     survey.add_to(digest, model.kind, model.holds)
-    full, ranks = _pooled(levels, survey)
-    scaled, said = scaled_levels(full, "robust")
-    own = None if scaled is None else scaled[ranks]
-    scale = None
-    if own is not None and full.known > 1:
-        scale = Scale.of(full.numbers, full.counts[: full.known])
-    shares = full.counts / full.counts.sum()
-    return _Learnt(survey, columns, levels, own, scale, shares[ranks], ranks, [*said, *level_remarks(full)])
+    full, places = _pooled(levels, survey)
+    counts = full.counts.copy()
+    for column in agreed[: len(records)]:
+        codes = levels.codes(column, f"column {survey.name!r}")
+        counts[places] -= np.bincount(codes, minlength=levels.size)
+    rule = learn_scaling(full, counts, "robust")
+    shares = smoothed_shares(counts)[places]
+    return _Learnt(survey, agreed, levels, scaled_levels(levels, rule), rule, shares, remarks(full, rule))
 
 
 def _pooled(levels: Levels, survey: ColumnSurvey) -> tuple[Levels, NDArray[np.int64]]:

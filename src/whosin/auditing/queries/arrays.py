@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 DEFAULT = ("nearest", "nearest_ratio", "ball")
 """What "auto" asks of arrays; a learned score combines the answers."""
+RADIUS_ROWS = 1000
+"""Most rows whose nearest distances set the radius of "ball"."""
 
 
 class ArrayRelease:
@@ -80,10 +82,19 @@ class ArrayRelease:
             raise InputError("prefixes takes the sizes at which to look, got none")
         return {"nearest": -found}
 
-    @property
+    @cached_property
     def radius(self) -> float:
-        """The median heuristic of Hilprecht et al. (2019): the median over targets of the nearest distance."""
-        return float(np.median(self.distance))
+        """The median distance from a reference row, or from a released row if there is none, to the nearest other one.
+
+        The median heuristic of Hilprecht et al. (2019), who look from the targets, made independent of them. Of equal
+        rows one counts, and the nearest released row is one that differs. 0 if all released rows are equal and there is
+        no reference. Looks from at most 1,000 rows, evenly spaced among all in the order of their bytes.
+        """
+        released = _distinct(self.synthetic)
+        rows = released if self.reference is None else _distinct(self.reference)
+        some = rows[np.linspace(0, len(rows) - 1, min(len(rows), RADIUS_ROWS)).astype(np.int64)]
+        found = by_rows(nearest, some, released, k=min(2, len(released)), n_jobs=self.n_jobs)[0]
+        return float(np.median(np.where(found[:, 0] > 0.0, found[:, 0], found[:, -1])))
 
     @cached_property
     def reference_distance(self) -> Array:
@@ -91,6 +102,13 @@ class ArrayRelease:
         if self.reference is None:
             raise InputError("reference is needed: rows of the same population that were not trained on")
         return np.asarray(by_rows(nearest, self.target_rows, self.reference, n_jobs=self.n_jobs)[0][:, 0])
+
+
+def _distinct(rows: Array) -> Array:
+    """Return the different rows, in the order of their bytes."""
+    plain = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
+    _, first = np.unique(plain.view(np.dtype((np.void, plain.strides[0]))).ravel(), return_index=True)
+    return plain[first]
 
 
 def _nearest_ratio(release: ArrayRelease) -> Array:
@@ -122,7 +140,7 @@ def _density_ratio(release: ArrayRelease) -> Array:
 QUERIES: dict[str, Query] = {
     "nearest": Query("minus the distance to the nearest released row (MACE, eq. 2)", lambda r: -r.distance),
     "nearest_ratio": Query("how much nearer the nearest row is than the second nearest", _nearest_ratio),
-    "ball": Query("share of released rows within the median nearest distance (Hilprecht et al.)", _ball),
+    "ball": Query("share of released rows within the median distance of neighbours (Hilprecht et al.)", _ball),
     "ball_by_distance": Query(
         "the same, weighted by ln(radius/distance) (MACE, eq. 1, in units of the radius)", _ball_by_distance
     ),

@@ -2,7 +2,8 @@
 
 A cell that equals the target's says more the rarer its value is: two people share "Female" by chance, hardly ever a
 capital gain of 34,095. The rarity of a row is the sum of -ln(frequency) over its cells, and a released row explains the
-share of it that lies in equal cells.
+share of it that lies in equal cells. Frequencies and scales come from the release and the reference, so that an answer
+about a record depends on no other record.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ DEFAULT = ("rarity_share", "rarity", "equal_cells", "nearest", "nearest_ratio", 
 
 def rarity_weights(frequencies: Sequence[Array]) -> list[Array]:
     """Return -ln(frequency) of each code of each column."""
-    return [-np.log(np.maximum(share, 1e-300)) for share in frequencies]
+    return [-np.log(share) for share in frequencies]
 
 
 class TableRelease:
@@ -41,7 +42,7 @@ class TableRelease:
     targets_cells, synthetic_cells, reference_cells : matrix of int
         One code a cell, equal codes for equal values; the reference is optional.
     frequencies : sequence of arrays
-        For each column the relative frequency of each code among all rows.
+        For each column the relative frequency of each code, above 0, in rows that are no targets.
     numbers : sequence of arrays or None
         For each column the scaled number of each code, None for categories.
     prefixes : sequence of int, optional
@@ -92,8 +93,10 @@ class TableRelease:
     @cached_property
     def rarity(self) -> Array:
         """-ln(frequency) summed over the cells of each target."""
-        by_column = [table[codes] for table, codes in zip(self.weights, self.target_cells.T, strict=True)]
-        return np.asarray(np.maximum(np.sum(by_column, axis=0), 1e-12))
+        total = np.zeros(self.targets)
+        for table, codes in zip(self.weights, self.target_cells.T, strict=True):
+            total += table[codes]
+        return total
 
     @property
     def closest(self) -> NDArray[np.int64]:
