@@ -114,6 +114,19 @@ def test_slopes_are_the_extreme_likelihood_ratios(pair):
     assert low == pytest.approx(float(min(ratios)), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("ratio", [Fraction(1, 7), Fraction(9, 10)])
+def test_the_smallest_slope_is_never_above_the_truth(ratio):
+    """Near (1, 1) vertices are closer than their rounding; what is left of their slope is rounded down."""
+    for start in np.geomspace(1e-16, 0.5, 200):
+        x, y = 1.0 - start, float(1 - ratio * Fraction(start))
+        low = Roc([0.0, x], [0.0, max(x, y)]).slopes[0]
+        assert Fraction(low) * (1 - Fraction(x)) <= ratio * Fraction(start) or low == 0.0
+        assert low <= float(ratio) * (1 + 1e-15)
+        if start > 1e-6:
+            assert low == pytest.approx(float(ratio), rel=1e-8)
+    assert Roc([0.0], [0.0]).slopes == (1.0, 1.0)
+
+
 @given(laws)
 def test_the_order_of_the_outputs_does_not_matter(pair):
     inside, outside = normalised(pair)

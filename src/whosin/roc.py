@@ -186,14 +186,19 @@ class Roc:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The smallest and the largest likelihood ratio: the slopes at the right and at the left end."""
+        """The smallest and the largest likelihood ratio: the slopes at the right and at the left end.
+
+        From vertices the smallest is rounded down by what one unit in the last place of the last edge's start can
+        make: towards (1, 1) vertices may be closer to each other than their rounding, and their slope is noise.
+        """
         if self._slopes is not None:
             return self._slopes
         assert self._vertices is not None
         v = self._vertices
         with np.errstate(over="ignore"):
             high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
-            low = float((v[-1, 1] - v[-2, 1]) / (v[-1, 0] - v[-2, 0]))
+            start = v[-2] * (1.0 + np.finfo(np.float64).eps * np.array([-1.0, 1.0]))
+            low = max(0.0, float((v[-1, 1] - start[1]) / (v[-1, 0] - start[0])))
         return low, high
 
     def hull(self) -> Roc:

@@ -13,6 +13,7 @@ from scipy.optimize import linprog
 
 import whosin as wi
 from whosin.errors import ImplicationError
+from whosin.guarantees.dp import shifted_normal_excess
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text(encoding="utf-8"))
 INF = math.inf
@@ -163,6 +164,50 @@ def test_divergence_at_e_to_epsilon_is_delta(epsilon, delta):
 def test_weaker_parameters_give_a_higher_curve(epsilon, more, delta, extra):
     weak, strong = wi.ApproxDP(epsilon + more, delta + extra), wi.ApproxDP(epsilon, delta)
     assert weak.roc().dominates(strong.roc(), 1e-15)
+
+
+# --- (ε, δ) of a Gaussian, for every size of μ and δ -----------------------------------------------------------------
+
+
+def gaussian_excess(mu, epsilon):
+    """E_{e^ε} of two unit normals μ apart, with as many digits as the subtraction takes away and 40 more."""
+    with mpmath.workdps(40 + round(max(0.0, -math.log10(mu)))):
+        m, t = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(m / 2 - t / m) - mpmath.exp(t) * mpmath.ncdf(-m / 2 - t / m)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-200, 1e-100, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.09, 0.11, 0.4, 1.0, 9.0, 1e2])
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
+def test_epsilon_of_a_gaussian_is_never_below_the_truth(mu, adjacency):
+    shift = 2.0 * mu if adjacency == "replace" else mu
+    for delta in (1e-300, 1e-250, 1e-150, 1e-100, 1e-30, 1e-15, 1e-9, 1e-6, 1e-3, 0.1, 0.5):
+        epsilon = wi.GaussianDP(mu).implies(wi.ApproxDP, delta=delta, adjacency=adjacency).epsilon
+        assert gaussian_excess(shift, epsilon) <= delta
+        assert epsilon == 0.0 or gaussian_excess(shift, epsilon * (1.0 - 1e-9)) > delta
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-310, 1e6, 1e10, 1e200])
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-5, 1.0 - 1e-16])
+def test_epsilon_of_a_gaussian_at_the_ends(mu, delta):
+    """No warning, no endless search: infinite only where μ²/2 is no float, and close to it for a large μ."""
+    epsilon = wi.GaussianDP(mu).implies(wi.ApproxDP, delta=delta).epsilon
+    if mu > 1.0:
+        assert epsilon == pytest.approx(mu * mu / 2.0, rel=1e-4)
+    else:
+        assert 0.0 <= epsilon <= 40.0 * mu
+
+
+def test_epsilon_of_a_tiny_gaussian():
+    assert wi.GaussianDP(1e-12).implies(wi.ApproxDP, delta=1e-30).epsilon == pytest.approx(8.509482e-12, rel=1e-6)
+    assert wi.GaussianDP(1e-12).implies(wi.PMP, delta=1e-30).epsilon > 2 * 8.509482e-12
+    assert wi.DPSGD(1e12, 1.0, 1).implies(wi.ApproxDP, delta=1e-30).epsilon == pytest.approx(8.509482e-12, rel=1e-6)
+
+
+@pytest.mark.parametrize("mu", [1e-300, 1e-12, 1e-4, 0.09, 0.11, 3.0])
+def test_divergence_of_a_gaussian_keeps_its_digits(mu):
+    for steps in (-20.0, -0.5, 0.0, 0.5, 3.0, 10.0, 30.0):
+        found, exact = shifted_normal_excess(mu, np.array([steps * mu]))[0], gaussian_excess(mu, steps * mu)
+        assert exact <= found <= exact * (1 + mpmath.mpf(1e-11)) + 1e-323
 
 
 # --- the Gaussian curve against mpmath -------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ import whosin as wi
 from whosin.errors import ImplicationError, InputError, InputTypeError
 from whosin.guarantees.dp import shifted_normal_divergence
 from whosin.ledger import compose
-from whosin.ledger.composition import sum_up, why_not
+from whosin.ledger.composition import _by_product, _convolved, _pair_of_curve, sum_up, why_not
 
 
 def responses(epsilon, delta):
@@ -267,6 +268,108 @@ def test_the_sum_needs_its_delta():
 def test_many_different_guarantees_fall_back_to_the_sum():
     total = compose([wi.PureDP(0.01 + i / 1000) for i in range(80)], delta=1e-5)
     assert total.way == "sum"
+
+
+# --- rounding, against enough digits ---------------------------------------------------------------------------------
+
+
+def one_step(epsilon, delta):
+    """Edges of the (ε, δ) curve: pairs of what they add to TPR and FPR."""
+    e, d = mpmath.mpf(epsilon), mpmath.mpf(delta)
+    share = (1 - d) / (1 + mpmath.exp(-e))
+    return [(d, mpmath.mpf(0)), (share, share * mpmath.exp(-e)), (share * mpmath.exp(-e), share)]
+
+
+def two_steps(epsilon, delta):
+    """Edges of that curve after itself, R∘R: add/remove seen as replacing."""
+    d, shrink = mpmath.mpf(delta), mpmath.exp(-mpmath.mpf(epsilon))
+
+    def rate(x):
+        return min(d + x / shrink, 1 - shrink * (1 - d - x)) if x < 1 - d else mpmath.mpf(1)
+
+    corner = (1 - d) * shrink / (1 + shrink)
+    reached = [x for y in (corner, 1 - d) for x in ((y - d) * shrink, 1 - d - (1 - y) / shrink) if 0 <= x <= 1]
+    knots = sorted({mpmath.mpf(0), corner, 1 - d, *reached, mpmath.mpf(1)})
+    corners = [(rate(rate(x)), x) for x in knots]
+    rises = [(after[0] - before[0], after[1] - before[1]) for before, after in itertools.pairwise(corners)]
+    return [(corners[0][0], mpmath.mpf(0)), *rises]
+
+
+def product_divergence(laws, epsilon):
+    """E_{e^ε} of the product of laws that are given by the edges of their curves."""
+    gamma, total = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(0)
+    for edges in itertools.product(*laws):
+        p, q = mpmath.fprod(p for p, _ in edges), mpmath.fprod(q for _, q in edges)
+        total += max(mpmath.mpf(0), p - gamma * q)
+    return total
+
+
+def assert_holds(laws, epsilon, delta, slack):
+    """δ is kept at ε, and not kept a little below it."""
+    assert product_divergence(laws, epsilon) <= mpmath.mpf(delta)
+    below = epsilon - slack * (1.0 + epsilon)
+    assert below < 0.0 or product_divergence(laws, below) > mpmath.mpf(delta)
+
+
+def test_a_dip_of_rounding_is_not_carried_on():
+    """Corners of (0, 2e-9) are as close to each other as δ: slopes between them are noise, 6e-8 off."""
+    parts = [wi.ApproxDP(0.0, 1e-9), wi.PureDP(40.0, "replace")]
+    with mpmath.workdps(50):
+        laws = [two_steps(0.0, 1e-9), one_step(40.0, 0.0)]
+        assert_holds(laws, compose(parts, delta=4e-9).epsilon, 4e-9, 1e-14)
+        [(epsilon, _, _)] = _by_product(parts, "replace", 4e-9)
+        assert_holds(laws, epsilon, 4e-9, 1e-9)
+
+
+@pytest.mark.parametrize("first", [(0.0, 1e-9), (1e-9, 0.0), (1e-4, 1e-12), (1.0, 1e-6), (40.0, 0.0)])
+@pytest.mark.parametrize("second", [(0.0, 1e-6), (1e-9, 1e-12), (0.1, 0.0), (15.0, 1e-9), (100.0, 0.0)])
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace"])
+def test_the_product_keeps_its_delta_to_the_last_digit(first, second, adjacency):
+    """Both ways of a total against the exact product; under "replace" the first release takes two steps."""
+    parts = [wi.ApproxDP(*first), wi.ApproxDP(*second, adjacency)]
+    with mpmath.workdps(50):
+        laws = [(two_steps if adjacency == "replace" else one_step)(*first), one_step(*second)]
+        advantage = product_divergence(laws, 0.0)
+        for delta in (4e-9, 2e-6, 1e-3):
+            found = _by_product(parts, adjacency, delta)
+            for epsilon in (compose(parts, delta=delta).epsilon, *(epsilon for epsilon, _, _ in found)):
+                if math.isfinite(epsilon):
+                    assert_holds(laws, epsilon, delta, 1e-3)
+                else:
+                    assert product_divergence(laws, 1e3) > delta * 0.999
+            for _, limit, _ in found:
+                assert advantage <= limit <= advantage * 1.001 + 1e-9
+
+
+@pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.3])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 20.0])
+def test_small_normal_shifts_in_a_product(mu, epsilon):
+    def excess(total):
+        found = mpmath.mpf(0)
+        for p, q in one_step(epsilon, 0.0)[1:]:
+            t, m = mpmath.mpf(total) + mpmath.log(q / p), mpmath.mpf(mu)
+            found += p * (mpmath.ncdf(m / 2 - t / m) - mpmath.exp(t) * mpmath.ncdf(-m / 2 - t / m))
+        return found
+
+    with mpmath.workdps(60):
+        for delta in (1e-11, 1e-6):
+            total = compose([wi.GaussianDP(mu), wi.PureDP(epsilon)], delta=delta)
+            assert excess(0.0) <= total.advantage <= excess(0.0) * 1.001
+            if math.isfinite(total.epsilon):
+                assert excess(total.epsilon) <= delta
+                assert total.epsilon == 0.0 or excess(total.epsilon * 0.98) > delta
+
+
+def test_a_law_that_does_not_sum_to_one_is_refused():
+    law, low, high = _pair_of_curve(wi.PureDP(1.0).roc())
+
+    def doubled(spacing):
+        one = law(spacing)
+        one._probs = 2.0 * one._probs
+        return one
+
+    assert _convolved([((law, low, high), 2)], 0.01) is not None
+    assert _convolved([((doubled, low, high), 2)], 0.01) is None
 
 
 def test_a_thousand_releases():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from whosin.compute.closeness import closeness_epsilons, closeness_slopes
 from whosin.compute.softmax.adjacent import range_bound
 from whosin.errors import InputError, InputTypeError
 
@@ -91,6 +92,33 @@ def test_limits_enclose_the_truth_to_the_last_digit(method, candidates, delta, e
     ):
         assert lower <= truth <= upper
         assert upper - lower <= 1e-9
+
+
+@pytest.mark.parametrize("method", ["exact", "two_outcomes"])
+@pytest.mark.parametrize("delta", [1e-300, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [600.0, 3e3, 3e4])
+def test_limits_enclose_a_truth_beyond_the_largest_float(method, delta, epsilon):
+    """e^ε̃ is no float from 709.8 on, and probabilities below e^-745 are none either."""
+    losses = np.array([[0.0, 0.3], [0.1, 0.35], [0.05, 0.3], [1.0, 0.0], [0.15, 0.4], [0.0, 0.2]])
+    result = wi.population.exponential(
+        losses, np.zeros((2, 1)), epsilon=epsilon, clip=5.0, delta=delta, loss=losses, sensitivity=1 / 3, method=method
+    )
+    truths = exact_epsilons(result.noise_scale * losses / 3, 3, delta)
+    assert max(truths) > epsilon / 10
+    for lower, truth, upper in zip(result.per_record_lower, truths, result.per_record, strict=True):
+        assert lower <= truth <= upper
+        if method == "exact":
+            assert upper - lower <= 1e-10 * epsilon
+
+
+def test_closeness_in_logarithms_is_that_of_the_slopes():
+    rng = np.random.default_rng(3)
+    p, q = rng.dirichlet(np.full(5, 0.3), size=(2, 200))
+    p[0], q[1, 0] = [0.0, 0.5, 0.5, 0.0, 0.0], 0.0
+    for delta in (1e-9, 0.1, 0.7):
+        with np.errstate(divide="ignore"):
+            expected = np.log(closeness_slopes(p, q, delta))
+            assert closeness_epsilons(np.log(p), np.log(q), delta) == pytest.approx(expected, abs=1e-12)
 
 
 def test_delta_close_to_a_whole_outcome_does_not_hide_an_error():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["closeness_slopes"]
+__all__ = ["closeness_epsilons", "closeness_slopes"]
 
 Array = NDArray[np.float64]
 
@@ -28,4 +28,23 @@ def closeness_slopes(p: Array, q: Array, delta: float) -> Array:
     tpr, fpr = (np.cumsum(np.take_along_axis(law, order, axis=1), axis=1) for law in (p, q))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slopes = np.where(tpr > delta * (1.0 + 1e-14), (tpr - delta) / fpr, 0.0)
+    return np.asarray(slopes.max(axis=1))
+
+
+def closeness_epsilons(log_p: Array, log_q: Array, delta: float) -> Array:
+    """Return ln of :func:`closeness_slopes` from the logarithms of both laws, for δ > 0.
+
+    The ratio may be beyond e^709 and a probability below e^-745: only p, which is compared with δ, leaves the log
+    domain. Minus infinity where all of p together is at most δ.
+    """
+    if len(log_p) == 0:
+        return np.zeros(0)
+    with np.errstate(invalid="ignore"):
+        ratios = np.where(np.isneginf(log_p), -np.inf, log_p - log_q)
+    order = np.argsort(-ratios, axis=1, kind="stable")
+    tpr = np.cumsum(np.exp(np.take_along_axis(log_p, order, axis=1)), axis=1)
+    log_fpr = np.logaddexp.accumulate(np.take_along_axis(log_q, order, axis=1), axis=1)
+    above = tpr > delta * (1.0 + 1e-14)
+    slopes = np.log(tpr - delta, out=np.full(tpr.shape, -np.inf), where=above)
+    np.subtract(slopes, log_fpr, out=slopes, where=above)
     return np.asarray(slopes.max(axis=1))

@@ -36,6 +36,7 @@ from whosin.guarantees.dp import (
     GaussianDP,
     PureDP,
     check_delta,
+    shifted_normal_epsilon,
 )
 from whosin.guarantees.identifiability import MOST_CANDIDATES, DifferentialIdentifiability
 from whosin.guarantees.membership import FAMILIES, MembershipPrivacy
@@ -210,13 +211,18 @@ def _pure_to_gaussian(g: PureDP, adjacency: str | None = None) -> GaussianDP:
 
 def _curve_to_approx(g: GaussianDP | DPSGD, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
     to, delta = _adjacency(g, adjacency), check_delta(delta, g)
+    return ApproxDP(_curve_epsilon(g, delta, to), delta, to)
+
+
+def _curve_epsilon(g: GaussianDP | DPSGD, delta: float, to: Adjacency) -> float:
+    """Smallest ε at δ in both directions; for normal laws in closed form, where a small ε keeps its digits."""
+    if isinstance(g, GaussianDP):
+        return shifted_normal_epsilon(_gaussian_to_gaussian(g, to).mu, delta)
+    if g.sample_rate == 1.0:
+        return _curve_epsilon(_sgd_to_gaussian(g, to), delta, to)
     if to == "replace":
-        epsilon = epsilon_at(g.replace_roc(), delta)
-    else:
-        epsilon = epsilon_at(g.roc(), delta)
-        if isinstance(g, DPSGD):
-            epsilon = max(epsilon, epsilon_at(g.outsider_roc(), delta))
-    return ApproxDP(epsilon, delta, to)
+        return epsilon_at(g.replace_roc(), delta)
+    return max(epsilon_at(g.roc(), delta), epsilon_at(g.outsider_roc(), delta))
 
 
 # --- to practical membership privacy and membership inference privacy -----------------------------------------
@@ -230,7 +236,7 @@ def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fractio
         if isinstance(g, PureDP | ApproxDP):
             epsilon = _close_epsilon(g, delta, g.adjacency == "add_remove")
         else:
-            epsilon = epsilon_at(g.replace_roc(), delta)
+            epsilon = _curve_epsilon(cast(GaussianDP | DPSGD, g), delta, "replace")
     return PMP(epsilon, delta, train_fraction)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import check_number, check_whole
-from whosin.guarantees.dp import DifferentialPrivacy, shifted_normal_roc
+from whosin.guarantees.dp import DifferentialPrivacy, shifted_normal_excess, shifted_normal_roc
 from whosin.roc import Roc
 
 __all__ = ["DPSGD", "grid_step", "roc_of_losses", "sampled_divergence", "sampled_gaussian_roc"]
@@ -160,7 +160,8 @@ def _capped(roc: Roc, caught: float) -> Roc:
     over = y - line
     i = np.flatnonzero(over[:-1] * over[1:] < 0.0)
     cross = x[i] + (x[i + 1] - x[i]) * over[i] / (over[i] - over[i + 1])
-    return Roc(np.concatenate([x, cross]), np.concatenate([np.minimum(y, line), caught + (1.0 - caught) * cross]))
+    points = np.concatenate([x, cross]), np.concatenate([np.minimum(y, line), caught + (1.0 - caught) * cross])
+    return Roc(*points, slopes=(1.0 - caught, math.inf))
 
 
 def _full_batch_mu(noise: float, steps: int) -> float:
@@ -185,7 +186,7 @@ def _one_step_roc(noise: float, rate: float) -> Roc:
         return np.asarray(low)
 
     def divergence(gamma: float) -> float:
-        return float(sampled_divergence(noise, rate, np.array([gamma]))[0])
+        return float(sampled_divergence(noise, rate, np.array([math.log(gamma)]))[0]) if gamma > 0.0 else 1.0
 
     def mirrored(gamma: float) -> float:
         """E_γ(out‖in): out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1)."""
@@ -195,33 +196,39 @@ def _one_step_roc(noise: float, rate: float) -> Roc:
     return Roc.from_function(tpr, fpr=fpr, divergence=divergence, mirrored=mirrored, slopes=(1.0 - rate, math.inf))
 
 
-def sampled_divergence(noise: float, rate: float, gamma: Array) -> Array:
-    """Return E_γ(in‖out) of one step: q·E_{γ'} of the full Gaussian with γ' = (γ - (1-q))/q; 1-γ below 1-q."""
-    from scipy.special import log_ndtr, ndtr
+def sampled_divergence(noise: float, rate: float, losses: Array) -> Array:
+    """Return E_γ(in‖out) of one step at γ = e^t for an array of t, rounded up.
 
+    It is q·E_{γ'} of the full Gaussian with γ' = (γ - (1-q))/q = 1 + (γ-1)/q, and 1-γ below γ = 1-q.
+    """
     mu, rate = max(1.0 / noise, LEAST_MU), max(rate, LEAST_RATE)
     with np.errstate(over="ignore"):
-        inner = np.minimum((gamma - (1.0 - rate)) / rate, 1e308)
-    value = 1.0 - gamma
-    inside = inner > 0.0
-    log_inner = np.log(inner[inside])
-    cut = log_inner / mu
-    value[inside] = rate * (ndtr(mu / 2.0 - cut) - np.exp(log_inner + log_ndtr(-mu / 2.0 - cut)))
-    return np.asarray(np.clip(value, np.maximum(0.0, 1.0 - gamma), 1.0))
+        more = np.minimum(np.expm1(losses) / rate, 1e308)
+    value = -np.expm1(losses)
+    inside = more > -1.0
+    value[inside] = rate * shifted_normal_excess(mu, np.log1p(more[inside]))
+    return _limited(value, losses)
 
 
-def outsider_divergence(noise: float, rate: float, gamma: Array) -> Array:
-    """Return E_γ(out‖in) of one step: out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1), so nothing from γ = 1/(1-q) on."""
-    from scipy.special import log_ndtr, ndtr
+def outsider_divergence(noise: float, rate: float, losses: Array) -> Array:
+    """Return E_γ(out‖in) of one step at γ = e^t for an array of t, rounded up.
 
+    out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1), so nothing is left from γ = 1/(1-q) on.
+    """
     mu, rate = max(1.0 / noise, LEAST_MU), max(rate, LEAST_RATE)
-    rest = 1.0 - gamma * (1.0 - rate)
-    value = np.zeros_like(gamma)
+    with np.errstate(over="ignore"):
+        rest = rate - (1.0 - rate) * np.expm1(losses)
+    value = np.zeros_like(losses)
     inside = rest > 0.0
-    log_inner = np.log(gamma[inside]) + math.log(rate) - np.log(rest[inside])
-    cut = log_inner / mu
-    value[inside] = rest[inside] * (ndtr(mu / 2.0 - cut) - np.exp(log_inner + log_ndtr(-mu / 2.0 - cut)))
-    return np.asarray(np.clip(value, np.maximum(0.0, 1.0 - gamma), 1.0))
+    log_inner = losses[inside] + math.log(rate) - np.log(rest[inside])
+    value[inside] = rest[inside] * shifted_normal_excess(mu, log_inner)
+    return _limited(value, losses)
+
+
+def _limited(value: Array, losses: Array) -> Array:
+    """The value, no less than guessing blindly reaches: 1 - γ."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(value, np.maximum(0.0, -np.expm1(losses)), 1.0))
 
 
 @lru_cache(maxsize=16)
@@ -251,7 +258,7 @@ def _one_step_losses(noise: float, rate: float, spacing: float, outsider: bool =
     if outsider:
         first, last = -last, -first
     divergence = outsider_divergence if outsider else sampled_divergence
-    deltas = divergence(noise, rate, np.exp(np.arange(first, last + 1) * spacing))
+    deltas = divergence(noise, rate, spacing * np.arange(first, last + 1, dtype=np.float64))
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, deltas).to_dense_pmf()
 
 
@@ -280,7 +287,8 @@ def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -
 
     Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
     extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
-    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one.
+    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. The
+    likelihood ratios are rounded up by what the rounding of a loss, which grows with it, can take away.
     """
     noise_floor = max(0.0, -float(masses.min(initial=0.0)))
     losses = (lowest + np.arange(len(masses))) * spacing
@@ -290,7 +298,7 @@ def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -
     certain = min(1.0, infinite + missing + len(masses) * noise_floor)
     tpr = np.concatenate([[certain], certain + np.cumsum(p)])
     with np.errstate(over="ignore"):
-        fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses))])
+        fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses))))])
     inside = (fpr < 1.0) & (tpr < 1.0)
     count = int(np.argmin(inside)) if not inside.all() else len(inside)
     x, y = fpr[:count], tpr[:count]

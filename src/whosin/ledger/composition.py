@@ -39,19 +39,21 @@ from whosin.guarantees import (
 )
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.guarantees.implications import epsilon_at
-from whosin.guarantees.sgd import roc_of_losses, sampled_divergence
+from whosin.guarantees.sgd import outsider_divergence, roc_of_losses, sampled_divergence
+from whosin.roc import Roc
 
 __all__ = ["NO_COMPOSITION", "Composition", "compose", "why_not"]
 
 Array = NDArray[np.float64]
-Pair = tuple[Callable[[Array], Array], float, float]
-"""E_γ(in‖out) of a worst pair, and the range of its finite log likelihood ratios."""
+Pair = tuple[Callable[[float], Any], float, float]
+"""Law of the privacy loss of a worst pair, rounded up onto a grid of the given spacing; the range of finite losses."""
 
 LEAST_DELTA = 1e-6
 MOST_DIFFERENT = 64
 _MOST_POINTS = 2**19
 _LOST = 1e-15
 _NOTHING = 1e-9
+_NOT_ONE = 1e-6
 _LARGEST_LOSS = 690.0
 
 NO_COMPOSITION = (
@@ -316,66 +318,92 @@ def _spacing(ranges: list[tuple[float, int]]) -> float:
     return max(wanted, widest / 1e5, 24.0 * spread / _MOST_POINTS, 1e-12)
 
 
-def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Any:
-    """Curve of the product, None where nearly all of it has infinite loss.
+def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Roc | None:
+    """Curve of the product, None where nearly all of it has infinite loss, or where a law does not sum to one.
 
-    The rounding of every divergence and of the FFTs is covered by mass at infinite loss.
+    The rounding of the laws and of the FFTs is covered by mass at infinite loss.
     """
-    from dp_accounting.pld import pld_pmf
-
     total, points, kept = None, 0, 1.0
-    for (divergence, low, high), count in pairs:
-        first, last = math.floor(low / spacing), math.ceil(high / spacing)
-        deltas = np.clip(divergence(np.exp(np.arange(first, last + 1) * spacing)), 0.0, 1.0)
-        falling = np.maximum.accumulate(deltas[::-1])[::-1]
-        one = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+    for (law, _, _), count in pairs:
+        one = law(spacing)
         kept *= (1.0 - one._infinity_mass) ** count
-        if kept < _NOTHING:
+        if kept < _NOTHING or abs(one._infinity_mass + float(one._probs.sum()) - 1.0) > _NOT_ONE:
             return None
         many = one if count == 1 else one.self_compose(count, _LOST)
         total = many if total is None else total.compose(many, _LOST)
         points += len(total._probs)
     assert total is not None
-    noise = 1e-16 * points + 1e-15 * sum(count for _, count in pairs)
+    noise = 1e-16 * points + 4e-15 * sum(count for _, count in pairs)
     return roc_of_losses(total._lower_loss, total._probs, min(1.0, total._infinity_mass + noise), spacing)
 
 
 def _normal_pair(mu: float) -> Pair:
     low, high = mu * mu / 2.0 - 10.0 * mu, mu * mu / 2.0 + 10.0 * mu
-    high = high if low < _LARGEST_LOSS else math.inf
-    return (
-        (lambda gamma: sampled_divergence(1.0 / mu, 1.0, gamma)),
-        low,
-        high if math.isinf(high) else min(high, _LARGEST_LOSS),
-    )
+    if low >= _LARGEST_LOSS:
+        return _nothing_hidden()
+    return _pair_of_divergence(lambda losses: sampled_divergence(1.0 / mu, 1.0, losses), low, min(high, _LARGEST_LOSS))
 
 
 def _worst_pair(part: DifferentialPrivacy, adjacency: str, mirrored: bool) -> Pair:
-    """The divergence of the pair that no pair under this guarantee exceeds, and the range of its losses."""
+    """The pair that no pair under this guarantee exceeds."""
     roc = part.replace_roc() if adjacency == "replace" else part.roc()
-    vertices = (part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc).vertices
-    if vertices is not None:
-        return _pair_of_vertices(vertices)
+    roc = part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc
+    if roc.vertices is not None:
+        return _pair_of_curve(roc)
     assert isinstance(part, DPSGD)
     noise, rate = part.noise_multiplier, part.sample_rate
     mu, low = 1.0 / noise, math.log1p(-rate)
     high = min(_LARGEST_LOSS, float(np.logaddexp(low, math.log(rate) + mu * (10.0 + mu) - mu * mu / 2.0)))
     if mirrored:
-        return (lambda gamma: 1.0 - gamma + gamma * sampled_divergence(noise, rate, 1.0 / gamma)), -high, -low
-    return (lambda gamma: sampled_divergence(noise, rate, gamma)), low, high
+        return _pair_of_divergence(lambda losses: outsider_divergence(noise, rate, losses), -high, -low)
+    return _pair_of_divergence(lambda losses: sampled_divergence(noise, rate, losses), low, high)
 
 
-def _pair_of_vertices(vertices: Array) -> Pair:
-    x, y = vertices[:, 0], vertices[:, 1]
-    with np.errstate(over="ignore", divide="ignore"):
-        slopes = np.minimum.accumulate(np.diff(y) / np.diff(x))
-        seen = np.log(slopes[(y[1:] > y[0] + _LOST) & (x[:-1] < 1.0 - _LOST) & (slopes > 0.0)])
-    low, high = (float(seen.min()), float(seen.max())) if seen.size else (0.0, 0.0)
+def _pair_of_divergence(divergence: Callable[[Array], Array], low: float, high: float) -> Pair:
+    """The law that connects the dots: E_{e^t} at the points of the grid, and all that is left at infinite loss."""
 
-    def divergence(gamma: Array) -> Array:
-        corner = np.searchsorted(-slopes, -gamma, side="left")
-        return np.asarray(np.maximum(y[corner] - gamma * x[corner], np.maximum(0.0, 1.0 - gamma)))
+    def law(spacing: float) -> Any:
+        from dp_accounting.pld import pld_pmf
 
-    if y[0] >= 1.0 - _LOST:
-        return divergence, 0.0, math.inf
-    return divergence, min(max(low, -_LARGEST_LOSS), _LARGEST_LOSS), min(high, _LARGEST_LOSS)
+        first, last = math.floor(low / spacing), math.ceil(high / spacing)
+        deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
+        falling = np.maximum.accumulate(deltas[::-1])[::-1]
+        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+
+    return law, low, high
+
+
+def _pair_of_curve(roc: Roc) -> Pair:
+    """The law of a piecewise-linear curve: an edge of its hull with rise p and run q is mass p at loss ln p/q.
+
+    Each mass goes to the two points of the grid around its loss so that the run stays the same too: what connecting
+    the dots gives, without differences of divergences, which would be rounding noise on a fine grid.
+    """
+    corners = roc.hull().vertices
+    assert corners is not None
+    run, rise = np.diff(corners, axis=0)[np.diff(corners[:, 1]) > 0.0].T
+    with np.errstate(over="ignore"):
+        losses = np.log(rise / run)
+    losses = np.maximum(losses + 2.0**-50 * (1.0 + np.abs(losses)), -_LARGEST_LOSS)
+    finite = losses <= _LARGEST_LOSS
+    certain = float(corners[0, 1] + rise[~finite].sum())
+    losses, rise = losses[finite], rise[finite]
+    if certain >= 1.0 - _LOST or not losses.size:
+        return _nothing_hidden()
+
+    def law(spacing: float) -> Any:
+        from dp_accounting.pld import pld_pmf
+
+        below = np.floor(losses / spacing)
+        share = np.clip(np.expm1(below * spacing - losses) / math.expm1(-spacing), 0.0, 1.0)
+        cells = (below - below.min()).astype(np.intp)
+        masses = np.bincount(cells, rise * (1.0 - share), cells.max() + 2)
+        masses[1:] += np.bincount(cells, rise * share)
+        return pld_pmf.DensePLDPmf(spacing, int(below.min()), masses, certain, True)
+
+    return law, float(losses.min()), float(losses.max())
+
+
+def _nothing_hidden() -> Pair:
+    """A pair whose range has no end: no product is formed."""
+    return (lambda spacing: None), 0.0, math.inf

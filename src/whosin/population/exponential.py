@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.closeness import closeness_slopes
+from whosin.compute.closeness import closeness_epsilons
 from whosin.compute.softmax.adjacent import adjacent_epsilon, range_bound
 from whosin.compute.softmax.exact import estimate_seconds, subset_count, subset_laws
 from whosin.compute.softmax.monte_carlo import certify
@@ -263,17 +263,18 @@ def _limits(log_inside: Array, log_outside: Array, errors: Array, delta: float) 
         lower[known] = np.maximum(0.0, value - 2.0 * margin[:, 0])
         upper[known] = value + 2.0 * margin[:, 0]
     else:
-        lower[known] = _epsilons(inside, outside, -margin, delta) * (1.0 - 2.0**-50)
-        upper[known] = _epsilons(inside, outside, margin, delta) * (1.0 + 2.0**-50)
+        rounding = (2 + log_inside.shape[1]) * 2.0**-51
+        lower[known] = _epsilons(inside, outside, -margin, delta) * (1.0 - rounding)
+        upper[known] = _epsilons(inside, outside, margin, delta) * (1.0 + rounding)
     return lower, upper
 
 
 def _epsilons(log_inside: Array, log_outside: Array, margin: Array, delta: float) -> Array:
     """The larger of both directions, with the first law raised and the second lowered by the margin."""
-    slopes = np.maximum(
+    both = np.maximum(
         *(
-            closeness_slopes(np.exp(first + margin), np.exp(second - margin), delta)
+            closeness_epsilons(first + margin, second - margin, delta)
             for first, second in ((log_inside, log_outside), (log_outside, log_inside))
         )
     )
-    return np.asarray(np.log(np.maximum(slopes, 1.0)))
+    return np.asarray(np.maximum(both, 0.0))

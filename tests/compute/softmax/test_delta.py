@@ -1,5 +1,7 @@
 """Hockey-stick divergences from limits on ratios and probabilities, against the definition."""
 
+import math
+
 import numpy as np
 import pytest
 from softmax_by_hand import chance_of_so_many, excess, laws, random_logits
@@ -22,6 +24,20 @@ def test_the_excess_of_exact_ratios_is_the_divergence(k):
         order = np.argsort(total)
         cautious = both_excesses(exact.ranked(order), np.full(9, epsilon), k / 9, total[order], 3)
         assert np.all(cautious >= found - 1e-15)
+
+
+def test_the_excess_of_ratios_beyond_the_largest_float():
+    """Two outcomes a record: at ε above every ratio nothing is in excess, just below the largest one almost nothing."""
+    theta = np.array([[800.0, 2000.0], [1.0, 1200.0]])
+    masses = np.array([0.25, 0.75])
+    for epsilon in (790.0, 799.0, 801.0, 1500.0, 2001.0):
+        expected = [
+            sum(
+                m * max(0.0, 1.0 - math.exp(min(epsilon - t, 700.0))) / 0.5 for m, t in zip(masses, column, strict=True)
+            )
+            for column in theta.T
+        ]
+        assert excess_limit(theta, np.full(2, epsilon), 0.5, masses, 0) == pytest.approx(expected, abs=1e-12)
 
 
 def test_limits_on_probabilities_are_missed_no_more_often_than_allowed():

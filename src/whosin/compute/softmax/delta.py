@@ -62,8 +62,8 @@ class Probabilities:
 
 def excess(ratios: Array, epsilon: Array, share: float, masses: Array, loose: int) -> Array:
     """Upper limit on E_{e^ε}(P_in ‖ P_out) per record; rows in order of the ranking."""
-    fade = np.exp(-ratios)
-    weights = np.maximum(0.0, 1.0 - np.exp(np.minimum(epsilon, 700.0)) * fade) / (share + (1.0 - share) * fade)
+    over = np.minimum(np.minimum(epsilon, 1e300) - ratios, 0.0)
+    weights = -np.expm1(over) / (share + (1.0 - share) * np.exp(-ratios))
     weights[:loose] = np.maximum.accumulate(weights[:loose][::-1], axis=0)[::-1]
     return np.asarray(masses @ weights)
 
