@@ -84,7 +84,7 @@ def test_many_different_guarantees_beside_a_run_are_limited():
 
 def test_the_product_says_that_strengths_are_fixed():
     """Also where the advantage is 1 by either way, and the ε alone comes from the product."""
-    total = compose([wi.PureDP(37.0)] * 3, delta=0.1)
+    total = compose([wi.PureDP(10.0)] * 40, delta=0.1)
     assert (total.way, total.advantage) == ("product of the worst pairs", 1.0)
     assert any("chosen after looking" in line for line in total.assumes)
 
