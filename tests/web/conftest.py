@@ -129,8 +129,8 @@ def server(tmp_path):
     """Return a function that starts a real server; whatever is left at the end is ended."""
     started = []
 
-    def begin(folder="served", *arguments, environment=None):
-        started.append(Server(tmp_path / folder, *arguments, environment=environment))
+    def begin(folder="served", *arguments, environment=None, start_in=None):
+        started.append(Server(tmp_path / folder, *arguments, environment=environment, start_in=start_in))
         return started[-1]
 
     yield begin

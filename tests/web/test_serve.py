@@ -10,7 +10,7 @@ import httpx
 import pytest
 import typer
 from typer.testing import CliRunner
-from web_support import people
+from web_support import people, wait
 
 from whosin.cli.serve import serve
 
@@ -51,6 +51,23 @@ def test_remote_addresses_take_both_the_flag_and_a_password(tmp_path):
 
 def test_there_is_no_option_for_a_password():
     assert "--password" not in run("--help").stdout
+
+
+def test_nothing_is_imported_from_the_folder_that_it_is_started_in(server, scores, tmp_path):
+    """Neither by the server nor by the processes that answer questions and run audits."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    trap = "import pathlib; pathlib.Path(__file__).with_name('touched').touch(); raise ImportError('not this one')"
+    for name in ("numpy", "polars", "scipy", "whosin", "matplotlib", "jinja2"):
+        (folder / f"{name}.py").write_text(trap)
+    served = server(start_in=folder)
+    with httpx.Client(base_url=served.base, headers={"Authorization": f"Bearer {served.token}"}, timeout=60) as client:
+        asked = client.get("/api/explain", params={"kind": "dpsgd", "steps": 10})
+        assert asked.status_code == 200, asked.text
+        audit = client.post("/api/audits", files={"scores": ("s.csv", scores)})
+        assert audit.status_code == 202, audit.text
+        assert wait(client, audit.json()["id"])["state"] == "done"
+    assert not (folder / "touched").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

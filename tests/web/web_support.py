@@ -19,7 +19,8 @@ with warnings.catch_warnings():
 
 __all__ = ["BASE", "PORT", "SERVE", "Server", "TestClient", "here", "office", "people", "upload", "wait", "with_token"]
 
-SERVE = [sys.executable, "-m", "whosin", "serve"]
+# as the command whosin does, and unlike python -m alone, it leaves the current folder out of its path
+SERVE = [sys.executable, "-P", "-m", "whosin", "serve"]
 PORT = 8642
 BASE = f"http://127.0.0.1:{PORT}"
 
@@ -72,7 +73,7 @@ def wait(client, key, *, until=("done", "failed", "interrupted"), seconds=60):
 class Server:
     """A real server in a process of its own."""
 
-    def __init__(self, folder, *arguments, environment=None):
+    def __init__(self, folder, *arguments, environment=None, start_in=None):
         self.folder = folder
         command = [*SERVE, "--port", "0", "--no-open", "--json", "--data-dir", str(folder), *arguments]
         self.process = subprocess.Popen(
@@ -81,6 +82,7 @@ class Server:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
+            cwd=start_in,
             env={**os.environ, "OMP_NUM_THREADS": "1", **(environment or {})},
         )
         line = self.process.stdout.readline()

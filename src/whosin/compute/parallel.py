@@ -27,6 +27,7 @@ from whosin.compute.clusters import Found, Keep, Numbered, on_dask, on_ray
 from whosin.compute.fingerprint import versions
 from whosin.compute.journal import Journal
 from whosin.compute.one_thread import one_thread
+from whosin.compute.safe_path import safe_path
 from whosin.compute.task_errors import TaskError, numbered_call
 from whosin.compute.threads import Progress, number_of_threads
 from whosin.errors import InputError
@@ -256,11 +257,13 @@ def _by_joblib(call: Callable[[Any], Any], numbered: Numbered, n_jobs: int | Non
     import joblib
 
     tasks = (joblib.delayed(numbered_call)(call, number, item) for number, item in numbered)
-    if _backend_now().supports_return_generator:
-        found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
-    else:
-        found = _in_lists(tasks, n_jobs)
-    with _closing(found):
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(safe_path)
+        if _backend_now().supports_return_generator:
+            found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
+        else:
+            found = _in_lists(tasks, n_jobs)
+        stack.enter_context(_closing(found))
         for number, value in found:
             if isinstance(value, TaskError):
                 raise value.as_it_was()

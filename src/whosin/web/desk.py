@@ -111,7 +111,7 @@ class Desk:
                     return helper
                 self._helpers.remove(helper)
             helper = subprocess.Popen(
-                [sys.executable, "-m", "whosin.web.desk", str(self._memory_bytes), str(self._seconds)],
+                [sys.executable, "-P", "-m", "whosin.web.desk", str(self._memory_bytes), str(self._seconds)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

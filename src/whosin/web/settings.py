@@ -73,8 +73,9 @@ class Settings:
     """Host names under which the page answers; any other is refused (DNS rebinding)."""
     any_address: bool = False
     """Whether every numeric address is such a name too, for servers that listen on all of them."""
-    worker: tuple[str, ...] = (sys.executable, "-m", "whosin.web.worker")
-    """Command that runs one audit; the folder of the audit is added."""
+    worker: tuple[str, ...] = (sys.executable, "-P", "-m", "whosin.web.worker")
+    """Command that runs one audit; the folder of the audit is added. With ``-P`` nothing is imported from the folder
+    that the server was started in."""
 
 
 @dataclass(frozen=True)
