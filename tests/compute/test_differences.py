@@ -115,7 +115,7 @@ def test_region_against_enumeration():
     at = [(chances(30, 40, region.path(d, p), p) * inside).sum(axis=(1, 2)) for p in (middle - h, middle, middle + h)]
     bend = -(at[0] - 2 * at[1] + at[2]) / h**2
     assert bend.max() > 0
-    assert np.all(bend <= region.bends(at[1], region.path(d, middle), middle))
+    assert np.all(bend <= region.bends(at[1], d, middle, middle))
 
 
 def test_windows_hold_what_they_promise():
@@ -205,6 +205,8 @@ def test_bad_input():
         gain_lower(6, 5, 0, 5, 0.1)
     with pytest.raises(InputError, match="alpha"):
         gain_lower(5, 5, 0, 5, 0.0)
+    with pytest.raises(InputError, match="largest"):
+        gain_upper(1.1, 5, 5, 0.1)
     with pytest.raises(InputError, match="weights"):
         gain_upper(0.1, 5, 5, 0.1, weights=(0.0, 1.0))
     with pytest.raises(InputError, match="weights"):

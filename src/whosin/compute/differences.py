@@ -33,12 +33,16 @@ Weights = tuple[float, float]
 
 _OUTSIDE = 1 / 50
 """γ/α: the share of the error that is spent on p2 lying outside its interval."""
+_WIDER = 1.25
+"""Standard errors of the ordering over those of the level. Against 1, a clean group of 6 % in 100 records is found in
+.86 in place of .72 (as by the test of Chan and Zhang 1999); limits from unequal sizes fall by .002 (190 and 150)
+to .01 (500 and 20 records)."""
 _TIE = 1e-12
 """Orderings that differ by less count as equal, so that rounding never drops an outcome from its own region."""
-_LEFT_OUT = 1e-6
+_LEFT_OUT = 1e-5
 """Mass outside the windows, as a share of α."""
-_FINEST = 5e-6
-"""Smallest step back from the searched limit, for weights of 1 in all, where that is at most 1 % of the way from the
+_FINEST = 1e-5
+"""Smallest step back from the searched limit, for weights of 1 in all, where that is at most 2 % of the way from the
 sample value: a proof with a narrower margin takes more cells."""
 _BLOCK = 1 << 17
 """Numbers held at once while chances are summed."""
@@ -61,7 +65,7 @@ def gain_lower(
     Notes
     -----
     Assumes one attack, fixed before these records were seen, and independent records. Never above the sample value;
-    -v where a side has no record. O(√n) a step: some milliseconds at n = 500, a few tenths of a second at 10⁶.
+    -v where a side has no record. About 8 ms at n = 500, 15 ms at 10⁴, 0.1 s at 10⁶.
     """
     n1, n2 = check_whole("members", members), check_whole("non_members", non_members)
     x, y = check_whole("found", found, high=n1), check_whole("accused", accused, high=n2)
@@ -89,11 +93,12 @@ def gain_upper(largest: float, members: int, non_members: int, alpha: float, *, 
 
     Notes
     -----
-    Between ``largest`` and u; u where a side has no record.
+    Between ``largest`` and u; u where a side has no record. O(n): about 10 ms at n = 500, 2 s at 10⁶.
     """
     n1, n2 = check_whole("members", members), check_whole("non_members", non_members)
     u, v = _weights(weights)
-    return _upper(check_number("largest", largest), n1, n2, _level(alpha), u, v)
+    largest = check_number("largest", largest, low=-v * (1 + 1e-9), high=u * (1 + 1e-9))
+    return _upper(largest, n1, n2, _level(alpha), u, v)
 
 
 def newcombe(x: ArrayLike, members: int, y: ArrayLike, non_members: int, z: float, weights: Weights) -> Array:
@@ -130,12 +135,12 @@ def first_counts(
 def _lower(x: int, n1: int, y: int, n2: int, alpha: float, u: float, v: float) -> float:
     if n1 == 0 or n2 == 0:
         return -v
-    z = max(0.0, _z(alpha))
+    z = max(0.0, _z(alpha)) * _WIDER
     gamma = alpha * _OUTSIDE
     seen, ordering = u * x / n1 - v * y / n2, float(newcombe(x, n1, y, n2, z, (u, v)))
     p2 = float(clopper_pearson_lower(y, n2, gamma / 2)), float(clopper_pearson_upper(y, n2, gamma / 2))
     region = _region(ordering, n1, n2, z, (u, v), p2, seen, alpha * _LEFT_OUT)
-    return _largest(region, alpha - gamma, ordering, seen)
+    return _largest(region, alpha - gamma, seen - (seen - ordering) / _WIDER, seen)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -184,10 +189,11 @@ class _Region:
         found = np.einsum("ij,ij->i", tails.ravel()[needed], in_y) / (tails[:, 0] * in_y.sum(axis=1))
         return np.asarray(found * (1.0 + 1e-10 + 1e-15 * (self.n1 + self.n2)) + 4.0 * self.left_out)
 
-    def bends(self, cap: Array, p1: Array, p2: Array) -> Array:
-        """Return bounds on -f'' along the path at these ends of cells, where the chance is at most ``cap``."""
-        slope = self.weights[1] / self.weights[0]
-        return slope**2 * _bend(cap, p1, self.n1) + _bend(cap, p2, self.n2)
+    def bends(self, cap: Array, d: float, a: Array, b: Array) -> Array:
+        """Return bounds on -f'' along the path over the cells [a, b], where the chance f is at most ``cap``."""
+        members = np.maximum(_bend(cap, self.path(d, a), self.n1), _bend(cap, self.path(d, b), self.n1))
+        non_members = np.maximum(_bend(cap, a, self.n2), _bend(cap, b, self.n2))
+        return np.asarray((self.weights[1] / self.weights[0]) ** 2 * members + non_members)
 
 
 def _region(
@@ -215,7 +221,7 @@ def _largest(region: _Region, level: float, guess: float, seen: float) -> float:
     """
     least = -region.weights[1]
     d = _rough(region, level, guess, seen)
-    step = min(max(1e-3 * (seen - d), _FINEST * sum(region.weights)), 1e-2 * (seen - d))
+    step = min(max(1e-3 * (seen - d), _FINEST * sum(region.weights)), 2e-2 * (seen - d))
     step = max(step, _TIE * sum(region.weights))
     while d - step > least:
         if _proved(region, d - step, level):
@@ -225,22 +231,23 @@ def _largest(region: _Region, level: float, guess: float, seen: float) -> float:
 
 
 def _rough(region: _Region, level: float, guess: float, seen: float) -> float:
+    """Return a d at which the chance at some points of the path is about ``level``."""
     low, high = -region.weights[1], seen
-    target, d, slope = -_z(level), min(guess, seen), math.nan
+    target, d = -_z(level), min(guess, seen)
+    slope = max(abs(target), 1.0) / max(seen - guess, 1e-6)
     before = math.nan, math.nan
     for _ in range(20):
-        height = -_z(float(_at_nodes(region, d, 17).max())) - target
+        height = -_z(min(float(_at_nodes(region, d, 17).max()), 1.0 - 1e-12)) - target
         low, high = (d, high) if height <= 0 else (low, d)
         if abs(height) < 1e-4 or high - low < 1e-5 * max(seen - low, 1e-9):
             break
-        slope = (height - before[1]) / (d - before[0]) if d != before[0] else math.nan
+        if (height - before[1]) * (d - before[0]) > 0:
+            slope = (height - before[1]) / (d - before[0])
         before = d, height
-        if not slope > 0:
-            slope = max(target, -target, 1.0) / max(seen - guess, 1e-6)
         d -= height / slope
         if not low < d < high:
             d = (low + high) / 2
-    return before[0] if d == before[0] else d
+    return d
 
 
 def _ends(region: _Region, d: float) -> tuple[float, float]:
@@ -277,11 +284,7 @@ def _proved(region: _Region, d: float, level: float) -> bool:
         if max(at_a.max(), at_b.max()) > level:
             return False
         cap = region.chances(region.path(d, b), a)
-        bend = np.maximum(
-            region.bends(cap, region.path(d, a), a),
-            region.bends(cap, region.path(d, b), b),
-        )
-        chord = np.maximum(at_a, at_b) + (b - a) ** 2 / 8 * bend
+        chord = np.maximum(at_a, at_b) + (b - a) ** 2 / 8 * region.bends(cap, d, a, b)
         unsettled = np.minimum(cap, chord) > level
         if not unsettled.any():
             return True
