@@ -16,6 +16,8 @@ from whosin.auditing.queries import Answers, ask
 from whosin.auditing.queries import arrays as array_queries
 from whosin.auditing.queries import tables as table_queries
 from whosin.auditing.release_size import sizes_up_to
+from whosin.auditing.sides import Pool, holdout_problem
+from whosin.auditing.splits import seed_of
 from whosin.auditing.streamed import match_stream, size_classes
 from whosin.compute.threads import number_of_threads
 from whosin.errors import InputError, InputTypeError
@@ -44,14 +46,10 @@ MOST_CATEGORIES = 50
 """Most values of a column that is searched for exposed groups."""
 MOST_LABELS = 20
 """Numbers with more different values are cut at their quartiles to make groups."""
-FEW_SHARED = 0.01
-"""Share of the training rows that may stand in the holdout too without a warning."""
 STREAMED_FROM = 250_000
 """Files, lazy frames and frames from an iterable with more rows than this are read in blocks."""
 READING = 0.1
 """Share of the work that is reading the columns of a streamed release, for the progress bar."""
-WIDEST = 100
-"""Most columns of plain numbers in which records are compared without the release; wider arrays are images or alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,20 +67,28 @@ class Material:
     groups: Any = None
     categories: Labels = field(default_factory=dict)
     """Categorical columns to search for groups."""
-    records: Array | None = None
-    """The records as numbers, for comparing both sides without the release."""
+    pool: Pool | None = None
+    """The records, for comparing both sides without the release."""
+    person: tuple[NDArray[Any], NDArray[Any]] | None = None
+    """Whose each record is."""
     shared_rows: int = 0
-    shared_beyond_chance: bool = False
-    """Whether rows repeat across the two sides much more often than within them."""
     in_reference: tuple[int, int] = (0, 0)
-    """Training rows, and held-out rows, that stand in the reference cell by cell."""
-    copies: tuple[int, int] = (0, 0)
-    near_copies: tuple[int, int] | None = None
+    """Training rows, and held-out rows, that appear in the reference word for word."""
+    problem: str | None = None
+    """Why the held-out rows were not held out."""
+    copied: NDArray[np.bool_] | None = None
+    """Which records the release repeats word for word."""
+    nearly_copied: NDArray[np.bool_] | None = None
+    """Which it repeats in all cells but at most one; None for arrays and for fewer than three columns."""
+    directed: bool = True
+    """Whether larger answers are known to speak for membership."""
     closest: NDArray[np.int64] | None = None
     sizes: tuple[int, ...] = ()
     by_size: Mapping[str, Array] = field(default_factory=dict)
     """By query one answer a record (rows) and size of the release (columns)."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
+    chance: np.random.Generator = field(default_factory=np.random.default_rng)
+    """For all random choices; seeded by the fingerprints unless the caller brought one."""
 
 
 def gather_material(
@@ -95,12 +101,14 @@ def gather_material(
     columns: Sequence[str] | None,
     groups: Any,
     n_jobs: int | None,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     progress: Callable[[float], None],
     block_rows: int | None = None,
+    person: Any = None,
 ) -> Material:
     """Check the tables against each other and answer the queries about every record."""
     threads = number_of_threads(n_jobs)
+    train, holdout, reference = (_read(part) for part in (train, holdout, reference))
     if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
         synthetic = read_table(synthetic)
     if block_rows is not None or is_streamable(synthetic):
@@ -109,12 +117,42 @@ def gather_material(
             if callable(query):
                 raise InputTypeError("query takes names for a release that is read in blocks, got a function")
             records = [train, holdout] + ([] if reference is None else [reference])
-            return _from_stream(records, stream, query, columns, groups, threads, rng, progress)
+            return _from_stream(records, stream, query, columns, groups, threads, rng, progress, person)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if columns is None and all(_is_plain(part) for part in given):
-        return _from_arrays(given, query, groups, threads, rng, progress)
-    return _from_tables(given, query, columns, groups, threads, rng, progress)
+        return _from_arrays(given, query, groups, threads, rng, progress, person)
+    return _from_tables(given, query, columns, groups, threads, rng, progress, person)
+
+
+def _read(part: Any) -> Any:
+    """Read a table that is given by its path."""
+    return read_table(part) if isinstance(part, str | Path) else part
+
+
+def _chance(rng: np.random.Generator | None, fingerprints: Mapping[str, str]) -> np.random.Generator:
+    """Return the caller's generator, or one that depends on the tables alone."""
+    return rng if rng is not None else np.random.default_rng(seed_of(*fingerprints.values()))
+
+
+def _person(person: Any, tables: Sequence[Table]) -> Any:
+    """Whose each record of train and holdout is: the values of a column, or identifiers that were given as such."""
+    if not isinstance(person, str):
+        return person
+    for table in tables[:2]:
+        if person not in table.names:
+            raise InputError(
+                f"person must be a column of train and of holdout, got {person!r}; {table.origin} has "
+                f"{', '.join(table.names)}"
+            )
+    return tables[0].column(person), tables[1].column(person)
+
+
+def _without(table: Table, person: Any) -> Table:
+    """Leave the column that says whose a row is out of what is compared."""
+    if not isinstance(person, str) or person not in table.names:
+        return table
+    return table.select([name for name in table.names if name != person])
 
 
 def _opened(synthetic: Any, block_rows: int | None) -> TableStream:
@@ -131,22 +169,30 @@ def _from_stream(
     columns: Sequence[str] | None,
     groups: Any,
     threads: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     progress: Callable[[float], None],
+    person: Any,
 ) -> Material:
     names = ("train", "holdout", "reference")
     tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
+    compared = [_without(table, person) for table in tables]
+    if columns is None and isinstance(person, str) and person in stream.names:
+        columns = compared[0].names
     encoder = StreamEncoder.fit(
-        tables[:2],
+        compared[:2],
         stream,
-        reference=tables[2] if len(tables) > 2 else None,
+        reference=compared[2] if len(tables) > 2 else None,
         columns=columns,
         progress=lambda share: progress(READING * share),
     )
     encoded = [encoder.encoder.transform(table) for table in encoder.records]
     cells = [part.cells for part in encoded]
     targets, split = np.concatenate(cells[:2]), len(cells[0])
-    sizes, classes = size_classes(stream.rows, rng)
+    prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
+    if len(tables) > 2:
+        prints["reference"] = encoder.records[2].fingerprint()
+    chance = _chance(rng, prints)
+    sizes, classes = size_classes(stream.rows, chance)
     frequencies, numbers = encoder.encoder.frequencies, _numbers(encoder.encoder)
     release = table_queries.TableRelease(
         targets,
@@ -170,13 +216,12 @@ def _from_stream(
     given = [*given[:2], stream, *given[2:]]
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     rows = row_groups(*encoder.records)
-    prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
-    if len(given) > 3:
-        prints["reference"] = encoder.records[2].fingerprint()
+    seen = np.concatenate(rows[:2])[release.copied_by(split)]
     common = {
         "closest": release.closest,
-        "fingerprints": prints,
-        **_about_tables(release, split, encoder.encoder.notes, rows[:2], rows[2:], encoder.records, tables, groups),
+        **_about_tables(release, encoder.encoder.notes, [*rows[:2], seen, *rows[2:]], encoder.records, prints, chance),
+        "groups": _groups(groups, tables[0], tables[1]),
+        "person": _person(person, tables),
         "sizes": sizes,
         "by_size": release.by_size(),
     }
@@ -184,8 +229,16 @@ def _from_stream(
 
 
 def _from_arrays(
-    given: list[Any], query: Any, groups: Any, threads: int, rng: np.random.Generator, progress: Any
+    given: list[Any],
+    query: Any,
+    groups: Any,
+    threads: int,
+    rng: np.random.Generator | None,
+    progress: Any,
+    person: Any,
 ) -> Material:
+    if isinstance(person, str):
+        raise InputTypeError("person takes a pair of arrays of identifiers with arrays: they have no column names")
     named = zip(given, _NAMES, strict=False)
     flat = [numeric_records(_rows(np.asarray(part), name), name, at_least=1) for part, name in named]
     for part, name in zip(flat[1:], _NAMES[1:], strict=False):
@@ -194,7 +247,9 @@ def _from_arrays(
     if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
         raise InputTypeError("groups takes labels of members and non-members with arrays: they have no column names")
     targets, split = np.concatenate(flat[:2]), len(flat[0])
-    order = rng.permutation(len(flat[2]))
+    prints = _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)])
+    chance = _chance(rng, prints)
+    order = chance.permutation(len(flat[2]))
     release = array_queries.ArrayRelease(
         targets,
         flat[2][order],
@@ -206,12 +261,11 @@ def _from_arrays(
     answers = _answers(release, array_queries.QUERIES, array_queries.DEFAULT, query, given, split)
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
-        **_shared(rows[0], rows[1]),
-        "in_reference": _counted(rows[0], rows[1], rows[3]) if len(rows) > 3 else (0, 0),
-        "copies": _counted(rows[0], rows[1], rows[2]),
-        "records": targets if targets.shape[1] <= WIDEST else None,
+        **_about_rows(rows, prints, chance),
+        "pool": Pool(split, tuple(f"column {i}" for i in range(targets.shape[1])), rows=targets, n_jobs=threads),
+        "copied": np.isin(np.concatenate(rows[:2]), rows[2]),
         "groups": groups,
-        "fingerprints": _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]),
+        "person": person,
     }
     if not callable(query):
         common |= {
@@ -228,16 +282,19 @@ def _from_tables(
     columns: Sequence[str] | None,
     groups: Any,
     threads: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator | None,
     progress: Any,
+    person: Any,
 ) -> Material:
     tables = [as_table(part, name) for part, name in zip(given, _NAMES, strict=False)]
-    matched = match_tables(*tables, columns=columns, at_least=1)
+    matched = match_tables(*(_without(table, person) for table in tables), columns=columns, at_least=1)
     encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
     encoded = [encoder.transform(table) for table in matched]
     cells = [part.cells for part in encoded]
     targets, split = np.concatenate(cells[:2]), len(cells[0])
-    sizes, classes = size_classes(len(cells[2]), rng)
+    prints = _fingerprints(matched)
+    chance = _chance(rng, prints)
+    sizes, classes = size_classes(len(cells[2]), chance)
     order = np.argsort(classes, kind="stable")
     release = table_queries.TableRelease(
         targets,
@@ -250,11 +307,11 @@ def _from_tables(
         progress=progress,
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
-    rows = row_groups(*matched)
     common: dict[str, Any] = {
         "closest": order[release.closest],
-        "fingerprints": _fingerprints(matched),
-        **_about_tables(release, split, encoder.notes, rows[:2], rows[3:], matched, tables, groups),
+        **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
+        "groups": _groups(groups, tables[0], tables[1]),
+        "person": _person(person, tables),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
@@ -263,25 +320,35 @@ def _from_tables(
 
 def _about_tables(
     release: table_queries.TableRelease,
-    split: int,
     notes: tuple[str, ...],
     rows: Sequence[NDArray[np.int64]],
-    reference_rows: Sequence[NDArray[np.int64]],
     matched: Sequence[Table],
-    tables: Sequence[Table],
-    groups: Any,
+    fingerprints: Mapping[str, str],
+    chance: np.random.Generator,
 ) -> dict[str, Any]:
-    """What release and tables say besides the answers; ``matched`` and ``tables`` start with train and holdout."""
-    copied = release.matches.copies > 0
+    """What release and tables say besides the answers; ``matched`` starts with train and holdout."""
+    columns = release.target_cells.shape[1]
     return {
         "notes": notes,
-        "records": _features(matched[0], matched[1]),
-        **_shared(rows[0], rows[1]),
-        "in_reference": _counted(rows[0], rows[1], reference_rows[0]) if reference_rows else (0, 0),
-        "copies": (int(copied[:split].sum()), int(copied[split:].sum())),
-        "near_copies": _near_copies(release, split),
-        "groups": _groups(groups, tables[0], tables[1]),
+        "pool": _pool(matched[0], matched[1], release.n_jobs),
+        **_about_rows(rows, fingerprints, chance),
+        "copied": release.matches.copies > 0,
+        "nearly_copied": release.matches.matches >= columns - 1 if columns >= 3 else None,
         "categories": _categories(matched[0], matched[1]),
+    }
+
+
+def _about_rows(
+    rows: Sequence[NDArray[np.int64]], fingerprints: Mapping[str, str], chance: np.random.Generator
+) -> dict[str, Any]:
+    """What the numbers of equal rows say, of train, holdout, release and, if there is one, reference."""
+    reference = rows[3] if len(rows) > 3 else None
+    return {
+        "shared_rows": int(np.isin(rows[0], rows[1]).sum()),
+        "in_reference": (0, 0) if reference is None else _counted(rows[0], rows[1], reference),
+        "problem": holdout_problem(rows[0], rows[1], rows[2], reference, rng=chance, fingerprints=fingerprints),
+        "fingerprints": fingerprints,
+        "chance": chance,
     }
 
 
@@ -297,6 +364,7 @@ def _material(
         asked = known[answers.names[0]].says
     else:
         asked = f"a learned combination of {', '.join(answers.names)}"
+    common["directed"] = not callable(query)
     return Material(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
 
 
@@ -362,21 +430,6 @@ def _row_numbers(parts: list[Array]) -> list[NDArray[np.int64]]:
     return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
 
 
-def _shared(train: NDArray[np.int64], holdout: NDArray[np.int64]) -> dict[str, Any]:
-    """Count the training rows that stand in the holdout, given numbers that are equal for equal rows.
-
-    Pairs of equal rows straddle two random sides of one size about as often as they lie within one; much more often
-    means that rows were put on both sides.
-    """
-    size = int(max(train.max(), holdout.max())) + 1
-    inside, outside = (np.bincount(side, minlength=size) for side in (train, holdout))
-    across = int(inside @ outside)
-    within = int(inside @ (inside - 1) + outside @ (outside - 1)) // 2
-    shared = int(inside[outside > 0].sum())
-    loud = across > 2 * within + 10 and shared > FEW_SHARED * len(train)
-    return {"shared_rows": shared, "shared_beyond_chance": loud}
-
-
 def _counted(train: NDArray[np.int64], holdout: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[int, int]:
     """Count the training rows and the held-out rows whose numbers stand among others."""
     return int(np.isin(train, others).sum()), int(np.isin(holdout, others).sum())
@@ -400,20 +453,11 @@ def _numbers(encoder: TableEncoder) -> list[Array | None]:
     return tables
 
 
-def _near_copies(release: table_queries.TableRelease, split: int) -> tuple[int, int] | None:
-    """Count the records that a released row repeats in all cells but at most one; None for fewer than three columns."""
-    columns = release.target_cells.shape[1]
-    if columns < 3:
-        return None
-    near = release.matches.matches >= columns - 1
-    return int(near[:split].sum()), int(near[split:].sum())
-
-
-def _features(train: Table, holdout: Table) -> Array:
-    """The records as numbers, codes for categories, in an encoding that has not seen the release."""
+def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
+    """The records of both sides, in an encoding that has not seen the release."""
     encoder = TableEncoder.fit(train, holdout)
-    parts = [encoder.transform(table) for table in (train, holdout)]
-    return np.concatenate([np.concatenate([part.numbers, part.categories], axis=1) for part in parts], dtype=np.float64)
+    cells = np.concatenate([encoder.transform(table).cells for table in (train, holdout)])
+    return Pool(len(train), train.names, cells=cells, numbers=_numbers(encoder), n_jobs=n_jobs)
 
 
 def _categories(train: Table, holdout: Table) -> Labels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.compare import Comparison
-from whosin.auditing.estimate import Estimate
+from whosin.auditing.copies import NO_HOLDOUT
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import GroupTable
 from whosin.auditing.material import Material, gather_material
 from whosin.auditing.release_size import ReleaseSize, release_size
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
+from whosin.auditing.sides import Dependence, Drift, dependence, drift
 from whosin.compute.proportions import difference_lower, difference_upper
-from whosin.compute.rounding import at_least
-from whosin.errors import AssumptionWarning, InputError, check_number
+from whosin.errors import AssumptionWarning, InputError, check_number, check_rng
 from whosin.guarantees import Guarantee
 from whosin.risks import Risk
 
@@ -29,10 +29,8 @@ __all__ = ["SyntheticAudit", "audit_synthetic"]
 
 Array = NDArray[np.float64]
 
-SHIFT_LEVEL = 0.99
-"""Confidence with which training and held-out records must differ before a warning."""
-SHIFT_ROWS = 20_000
-"""Most records of each side that the comparison looks at."""
+REFERENCE_LEVEL = 0.99
+"""Confidence with which one side must stand in the reference more often than the other before a warning."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,28 +42,28 @@ class SyntheticAudit(Audit):
     shared_rows: int = 0
     """Training rows that equal a held-out row in every cell."""
     copies: tuple[int, int] = (0, 0)
-    """Training rows, and held-out rows, that the release contains cell by cell."""
+    """Members, and non-members, who appear in the release word for word: people or rows, as in ``person_level``."""
     near_copies: tuple[int, int] | None = None
     """The same in all cells but at most one; None for arrays and for fewer than three columns."""
-    records_alone: Estimate | None = None
-    """Advantage of telling training from held-out records without the release: 0 if both come from one population."""
+    records_alone: Drift | None = None
+    """Whether training and held-out records differ without the release; None where that was not looked at."""
+    dependence: Dependence | None = None
+    """Whether rows repeat each other within a side, or across the sides."""
     closest: NDArray[np.int64] | None = field(default=None, repr=False)
-    """For each record, members first, the released row that matches it best."""
+    """For each record (or person), members first, the released row that matches it best."""
     failed: tuple[tuple[str, str], ...] = ()
     """Queries that could not be used, with the reason."""
     fingerprints: Mapping[str, str] = field(default_factory=dict, repr=False)
     """SHA-256 of each table."""
     material: Material | None = field(default=None, repr=False)
-    seed: int = field(default=0, repr=False)
 
     @cached_property
     def release_size(self) -> ReleaseSize | None:
         """The advantage against the number of released rows; None for a query of the caller's own."""
         if self.material is None or not self.material.by_size:
             return None
-        return release_size(
-            self.material.by_size, self.members, self.material.sizes, self.advantage, self.splits.seed
-        )
+        answers = {name: _pooled(self.splits.experiment, table) for name, table in self.material.by_size.items()}
+        return release_size(answers, self.members, self.material.sizes, self.advantage, self.splits.seed)
 
     @cached_property
     def exposed_groups(self) -> GroupTable:
@@ -78,11 +76,21 @@ class SyntheticAudit(Audit):
     @property
     def _draws(self) -> tuple[str, ...]:
         return (
-            "the held-out rows are independent draws from the population of the training rows, and took no part in the "
-            "training",
+            f"the held-out {'people' if self.person_level else 'rows'} are independent draws from the population of "
+            "the training data, and took no part in the training",
+            *self._units,
             "the limits speak of this release and its training rows: another training, or other training rows, may "
             "leak more or less",
         )
+
+    @property
+    def _assigned(self) -> str:
+        if self.assignment == "unknown" and self.records_alone is not None and not self.records_alone.differs:
+            return (
+                "training and held-out records were compared without the release, and no difference was found; one too "
+                "small to be seen would count as a leak"
+            )
+        return super()._assigned
 
     def compare(self, guarantee: Guarantee, *, assignment: str | None = None, trainings: int = 1) -> Comparison:
         """Hold the measurement against a promise, as :meth:`Audit.compare` does.
@@ -95,21 +103,20 @@ class SyntheticAudit(Audit):
         return super().compare(guarantee, assignment=assignment)
 
     def explain(self) -> str:
-        """Return a paragraph for a reader who is no expert."""
+        """Return a paragraph for a reader who is no expert, the verdict first."""
         inside, outside = self.copies
         sentences = [super().explain()]
         if inside or outside:
             sentences.append(
-                f" The release repeats {inside} of the {self.members} training rows cell by cell, and {outside} of the "
-                f"{self.non_members} that it was not trained on."
+                f" {inside} of {self.members} members and {outside} of {self.non_members} outsiders appear in the "
+                "release word for word."
             )
         standing = [row.name for row in (*self.groups, *self.exposed_groups) if row.stands_out]
-        if standing:
+        if standing and self.problem is None:
             sentences.append(f" More exposed than the rest, beyond chance: {'; '.join(standing)}.")
-        if self.records_alone is not None and self.records_alone.lower > 0.0:
-            sentences.append(
-                " Training and held-out records differ even without the release, so part of the gap may be that."
-            )
+        for finding in (self.records_alone, self.dependence):
+            if finding is not None and finding.sentence and finding.sentence not in sentences[0]:
+                sentences.append(f" {finding.sentence}")
         return "".join(sentences)
 
     def to_dict(self) -> dict[str, Any]:
@@ -126,6 +133,7 @@ class SyntheticAudit(Audit):
             if self.near_copies is None
             else {"members": self.near_copies[0], "non_members": self.near_copies[1]},
             "records_alone": None if self.records_alone is None else self.records_alone.to_dict(),
+            "dependence": None if self.dependence is None else self.dependence.to_dict(),
             "release_size": None if self.release_size is None else self.release_size.to_dict(),
             "exposed_groups": self.exposed_groups.to_dict(),
             "failed_queries": [{"query": name, "reason": why} for name, why in self.failed],
@@ -152,6 +160,8 @@ def audit_synthetic(
     kind: str = "auto",
     confidence_level: float = 0.95,
     assignment: str = "unknown",
+    person: Any = None,
+    tolerate: float | None = None,
     block_rows: int | None = None,
     n_jobs: int | None = None,
     rng: Any = None,
@@ -161,12 +171,12 @@ def audit_synthetic(
 
     Parameters
     ----------
-    train, holdout, synthetic : array, data frame or Table
+    train, holdout, synthetic : array, data frame, Table or path
         Rows that the generator was trained on, rows of the same population that it never saw, and the rows released.
-        Frames of mixed types are encoded on the pooled rows; plain arrays of numbers are compared as they are.
-        ``synthetic`` may also be the path of a Parquet or Arrow file, a polars.LazyFrame, or an iterable of frames;
-        with more than 250,000 rows it is read in blocks and never held, and the answers are the same. Other files,
-        CSV among them, are read into memory.
+        Frames of mixed types are encoded with frequencies and scales of the release and the reference; plain arrays
+        and lists of numbers are compared as they are. ``synthetic`` may also be the path of a Parquet or Arrow file, a
+        polars.LazyFrame, or an iterable of frames; with more than 250,000 rows it is read in blocks and never held, and
+        the answers are the same. Other files, CSV among them, are read into memory.
     query : str, sequence of str, or callable
         What the attacker asks about a record. For frames: "rarity_share", "rarity", "equal_cells", "nearest",
         "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays "nearest", "nearest_ratio", "ball",
@@ -179,8 +189,12 @@ def audit_synthetic(
         The columns to use; by default all, which must then agree.
     groups : str, sequence of str, mapping or pair, optional
         Columns whose groups are reported (also columns that are not compared), or labels as in :func:`whosin.audit`.
-    prior, metric, kind, confidence_level, rng
-        As in :func:`whosin.audit`. ``rng`` also orders the released rows for ``release_size``.
+    prior, metric, kind, confidence_level, tolerate, rng
+        As in :func:`whosin.audit`. ``rng`` also orders the released rows for ``release_size``; by default it is taken
+        from the fingerprints of the tables.
+    person : str or pair of arrays, optional
+        The column of train and holdout that says whose a row is, which is then not compared, or identifiers of the
+        training and of the held-out rows. Several rows of one person count once.
     assignment : {"unknown", "random"}
         Whether chance decided which rows were trained on.
     block_rows : int, optional
@@ -198,8 +212,9 @@ def audit_synthetic(
     Warns
     -----
     AssumptionWarning
-        If training and held-out records differ on their own, share many more rows than chance explains, or if one
-        side stands in the reference more often than the other.
+        If the set-up allows no verdict (the holdout was not held out, or rows on one side repeat each other), if
+        training and held-out records differ on their own, or if one side stands in the reference more often than the
+        other.
 
     Notes
     -----
@@ -211,18 +226,20 @@ def audit_synthetic(
     What the limits speak of: the release is given, and so are the training rows, all of which are here. The share of
     the reported training rows that an attack accuses is therefore no estimate. The only chance left is that of the
     held-out rows: independent draws from the population, which neither the release nor the choice of the attack has
-    seen. So the FPR is the chance that the attack accuses another row of the population, and Clopper-Pearson and
-    McDiarmid apply to it given the release. The limits also leave room for chance on the side of the training rows, as
-    if they were drawn: for the rows reported that only widens them, and so they hold as well if ``train`` is a random
-    part of a larger training set. The rows reported are a random part of ``train``.
+    seen. So the FPR is the chance that the attack accuses another row of the population. The limits also leave room for
+    chance on the side of the training rows, as if they were drawn: for the rows reported that only widens them, and so
+    they hold as well if ``train`` is a random part of a larger training set.
 
-    Columns are encoded, rare values weighed and the radius of "ball" set on the rows of all tables together, where
-    members and non-members count alike. If nothing leaks, exchanging the two sides changes none of this, so it feigns
-    no leak; it ties the answers to each other through frequencies over all rows alone.
+    Frequencies of values, scales of numbers and the radius of "ball" come from the release and the reference, never
+    from the records: given these two, an answer about a record is a function of that record alone, so the answers about
+    held-out rows are independent draws whichever threshold they are counted at. A value that neither has counts as
+    rarer than all they have. Without a reference that costs some power (section 13 of the theory): few released rows
+    cannot tell how rare a rare value is.
     """
     _check_one_training(assignment)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
-    generator = np.random.default_rng(rng)
+    if holdout is None:
+        raise InputError(f"holdout is missing. {NO_HOLDOUT}")
     report = progress if progress is not None else _silent
     material = gather_material(
         train,
@@ -233,16 +250,24 @@ def audit_synthetic(
         columns=columns,
         groups=groups,
         n_jobs=n_jobs,
-        rng=generator,
-        progress=lambda share: report(0.8 * share),
+        rng=None if rng is None else check_rng(rng),
+        progress=lambda share: report(0.7 * share),
         block_rows=block_rows,
+        person=person,
     )
     split = material.train_rows
-    experiment = Experiment(material.answers[:split], material.answers[split:], prior, material.names, kind)
-    alone = _records_alone(material, generator)
-    report(0.85)
-    notes = (*material.notes, *_warn(material, alone))
-    seed = int(generator.integers(2**63))
+    experiment = Experiment(
+        material.answers[:split],
+        material.answers[split:],
+        prior,
+        material.names,
+        kind,
+        person=material.person,
+        directed=material.directed,
+    )
+    alike, alone = _sides(material, experiment)
+    report(0.8)
+    problem = material.problem or (alike.sentence if alike is not None and alike.found else None)
     found = run_audit(
         experiment,
         metric=metric,
@@ -250,23 +275,69 @@ def audit_synthetic(
         groups=material.groups,
         assignment=assignment,
         query=material.asked,
-        notes=notes,
-        rng=generator,
-        progress=lambda share: report(0.85 + 0.15 * share),
+        notes=(*material.notes, *_remarks(material, alike, alone, problem), *_seeded(rng)),
+        tolerate=tolerate,
+        problem=problem,
+        rng=material.chance,
+        progress=lambda share: report(0.8 + 0.2 * share),
     )
+    copies = [_count(experiment, flags) for flags in (material.copied, material.nearly_copied)]
     return SyntheticAudit(
         **{part.name: getattr(found, part.name) for part in fields(found)},
         synthetic=material.synthetic_rows,
         shared_rows=material.shared_rows,
-        copies=material.copies,
-        near_copies=material.near_copies,
+        copies=copies[0] or (0, 0),
+        near_copies=copies[1],
         records_alone=alone,
-        closest=material.closest,
+        dependence=alike,
+        closest=_closest(experiment, material),
         failed=material.failed,
         fingerprints=material.fingerprints,
         material=material,
-        seed=seed,
     )
+
+
+def _sides(material: Material, experiment: Experiment) -> tuple[Dependence | None, Drift | None]:
+    """Compare the two sides without the release. Rows that repeat each other would pass for a difference."""
+    pool, people = material.pool, experiment.people
+    if pool is None or min(pool.split, pool.size - pool.split) < 2:
+        return None, None
+    if people is not None:
+        pool = replace(pool, people=np.concatenate([people[0].number, len(people[0]) + people[1].number]))
+    alike = dependence(pool, material.chance)
+    return alike, None if alike.found else drift(pool, material.chance)
+
+
+def _pooled(experiment: Experiment, table: NDArray[Any]) -> NDArray[Any]:
+    """The largest answer of each person's records, training side first; the answers themselves without people."""
+    if experiment.people is None:
+        return table
+    sides = np.split(table, [len(experiment.people[0].number)])
+    return np.concatenate([who.pooled(side, "largest") for who, side in zip(experiment.people, sides, strict=True)])
+
+
+def _count(experiment: Experiment, flags: NDArray[np.bool_] | None) -> tuple[int, int] | None:
+    """How many of the members and of the non-members are flagged, by any of their records."""
+    if flags is None:
+        return None
+    pooled = _pooled(experiment, flags)
+    split = len(experiment.members)
+    return int(pooled[:split].sum()), int(pooled[split:].sum())
+
+
+def _closest(experiment: Experiment, material: Material) -> NDArray[np.int64] | None:
+    """The released row that matches each record best; of a person, that of the record with the largest first answer."""
+    if material.closest is None or experiment.people is None:
+        return material.closest
+    split = material.train_rows
+    sides = zip(experiment.people, (slice(None, split), slice(split, None)), strict=True)
+    return np.concatenate([material.closest[side][who.leading(material.answers[side, 0])] for who, side in sides])
+
+
+def _seeded(rng: Any) -> tuple[str, ...]:
+    if rng is not None:
+        return ()
+    return ("all random choices are seeded by the fingerprints of the tables: the same tables give the same answer",)
 
 
 def _check_one_training(assignment: str | None) -> None:
@@ -277,51 +348,31 @@ def _check_one_training(assignment: str | None) -> None:
         )
 
 
-def _records_alone(material: Material, rng: np.random.Generator) -> Estimate | None:
-    """Audit the records themselves, without the release: a two-sample test of the held-out population."""
-    rows = material.records
-    if rows is None or rows.shape[1] == 0 or min(material.train_rows, len(rows) - material.train_rows) < 2:
-        return None
-    sides = []
-    for side in (rows[: material.train_rows], rows[material.train_rows :]):
-        sides.append(side[np.sort(rng.permutation(len(side))[:SHIFT_ROWS])])
-    return run_audit(Experiment(sides[0], sides[1], kind="continuous"), confidence_level=SHIFT_LEVEL, rng=rng).advantage
-
-
-def _warn(material: Material, alone: Estimate | None) -> tuple[str, ...]:
-    """Say what makes the two sides no fair comparison; loudly, if it is more than a few rows."""
-    remarks, loud = [], []
+def _remarks(material: Material, alike: Dependence | None, alone: Drift | None, problem: str | None) -> tuple[str, ...]:
+    """Say what makes the two sides no fair comparison; loudly, if it is more than a few equal rows."""
+    loud = [] if problem is None else [problem]
+    loud += [found.sentence for found in (alike, alone) if found is not None and found.sentence not in ("", problem)]
+    if _reference_tells(material):
+        inside, outside = material.in_reference
+        loud.append(
+            f"{inside} training rows and {outside} held-out rows appear in the reference, which tells them apart "
+            "without the release: the reference must have rows that are in neither"
+        )
+    for remark in loud:
+        warnings.warn(remark, AssumptionWarning, stacklevel=3)
     if material.shared_rows:
-        loud.append(material.shared_beyond_chance)
-        remarks.append(
+        loud.append(
             f"{material.shared_rows} of the {material.train_rows} training rows equal a held-out row in every cell; "
             "they count as members and as non-members"
         )
-    if alone is not None and alone.lower > 0.0:
-        loud.append(True)
-        remarks.append(
-            f"training and held-out records differ even without the release (advantage at least "
-            f"{at_least(alone.lower, 3)} at {100 * SHIFT_LEVEL:g}%): the holdout is not from the same "
-            "population, and the audit measures that difference too"
-        )
-    if _reference_tells(material):
-        loud.append(True)
-        inside, outside = material.in_reference
-        remarks.append(
-            f"{inside} training rows and {outside} held-out rows stand in the reference, which tells them apart "
-            "without the release: the reference takes rows that are in neither"
-        )
-    for remark, is_loud in zip(remarks, loud, strict=True):
-        if is_loud:
-            warnings.warn(remark, AssumptionWarning, stacklevel=3)
-    return tuple(remarks)
+    return tuple(loud)
 
 
 def _reference_tells(material: Material) -> bool:
     """Whether one side stands in the reference more often than the other, beyond chance."""
     inside, outside = material.in_reference
     counts = inside, material.train_rows, outside, len(material.answers) - material.train_rows
-    level = (1.0 - SHIFT_LEVEL) / 2
+    level = (1.0 - REFERENCE_LEVEL) / 2
     return bool(difference_lower(*counts, level) > 0.0 or difference_upper(*counts, level) < 0.0)
 
 

@@ -111,6 +111,14 @@ class TableRelease:
             raise InputError("prefixes takes the sizes at which to look, got none")
         return {"rarity_share": found.weight / self.rarity[:, None], "nearest": -found.distance}
 
+    def copied_by(self, rows: int) -> NDArray[np.bool_]:
+        """Which targets appear word for word in a random part of the release, of the largest size up to ``rows``."""
+        found = self.matches.by_prefix
+        if found is None or self.prefixes is None:
+            return np.asarray(self.matches.copies > 0)
+        fits = [i for i, size in enumerate(self.prefixes) if size <= rows] or [0]
+        return np.asarray(found.weight[:, fits[-1]] >= self.rarity * (1.0 - 1e-9))
+
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
         found: RowMatches = by_rows(
             match_rows,
