@@ -22,16 +22,18 @@ pytestmark = pytest.mark.long
     ],
 )
 def test_all_thresholds_at_the_least_favourable_law(members, non_members, weights, gain, seed, judge):
-    """A spike ahead of every non-member, and the rest as far ahead as the gain allows."""
+    """A spike ahead of all non-members, the rest as far ahead as the gain allows; high statistics alone can miss."""
     rng = np.random.default_rng([41, seed])
     u, v = weights
-    alpha, runs, misses = 0.05, 1500, 0
+    alpha, runs, found = 0.05, 4000, []
     z = scan_z(alpha)
     for _ in range(runs):
         rates = np.maximum(0.0, (u * rng.random(members) - gain) / v)
-        found = scan_statistic(-rates, -rng.random(non_members), z, weights)
-        misses += scan_lower(found, members, non_members, alpha, z, weights) > gain
-    judge(misses, runs, alpha)
+        found.append(scan_statistic(-rates, -rng.random(non_members), z, weights))
+    highest = sorted(found, reverse=True)[: int(2 * alpha * runs)]
+    limits = [scan_lower(statistic, members, non_members, alpha, z, weights) for statistic in highest]
+    assert limits[-1] <= gain
+    judge(sum(limit > gain for limit in limits), runs, alpha)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def test_one_attack_and_its_class(members, non_members, weights, non_member_rate
     """Lower limits of one attack, and upper limits of a class of that attack alone."""
     rng = np.random.default_rng([43, seed])
     u, v = weights
-    alpha, runs = 0.05, 20_000
+    alpha, runs = 0.05, 4000
     p1, p2 = min(1.0, non_member_rate + 0.1), non_member_rate
     truth = u * p1 - v * p2
     above = below = 0
