@@ -1,6 +1,8 @@
 """``whosin audit`` as a user runs it."""
 
+import dataclasses
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -8,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from whosin.cli.app import app
+from whosin.compute.rounding import at_least, at_most
 
 runner = CliRunner()
 
@@ -49,7 +52,8 @@ def tables(files, release="leaky.csv"):
 def test_a_leak_in_words(files):
     seen = run(*tables(files), "--group", "sex", "--target", 0.5)
     assert seen.exit_code == 0, seen.output
-    for words in ("Members can be told apart", "most exposed members", "sex=f", "rows released", "This assumes"):
+    assert seen.stdout.startswith("Leak found: an attacker picks out")
+    for words in ("most exposed members", "sex=f", "rows released", "This assumes"):
         assert words in seen.output
     assert "safe" not in seen.output.lower()
 
@@ -57,24 +61,153 @@ def test_a_leak_in_words(files):
 def test_json_has_the_contract(files):
     seen = run(*tables(files), "--json", "--target", 0.5)
     payload = json.loads(seen.stdout)
+    assert next(iter(payload)) == "verdict"
+    assert payload["verdict"]["state"] == "leak"
     assert payload["advantage"]["lower"] > 0.3
     for key in ("prior", "members", "non_members", "query", "kind", "roc", "individual", "assumes", "largest_release"):
         assert key in payload
 
 
 @pytest.mark.parametrize(
-    ("release", "words", "code"),
+    ("release", "words", "state", "code"),
     [
-        ("leaky.csv", ("--fail-above", 0.2), 1),
-        ("leaky.csv", ("--fail-above", 0.95), 0),
-        ("fresh.arrow", ("--fail-above", 0.2), 0),
-        ("fresh.arrow", ("--fail-above", 0.01, "--strict"), 1),
+        ("leaky.csv", (), "leak", 0),
+        ("fresh.arrow", (), "none found", 0),
+        ("leaky.csv", ("--tolerate", 0.2), "exceeds", 1),
+        ("leaky.csv", ("--fail-above", 0.2), "exceeds", 1),
+        ("leaky.csv", ("--tolerate", 0.2, "--strict"), "exceeds", 1),
+        ("leaky.csv", ("--tolerate", 0.95, "--strict"), "within", 0),
+        ("fresh.arrow", ("--tolerate", 0.01), "undecided", 0),
+        ("fresh.arrow", ("--tolerate", 0.01, "--strict"), "undecided", 1),
     ],
 )
-def test_gate(files, release, words, code):
+def test_gate(files, release, words, state, code):
     seen = run(*tables(files, release), *words, "--json")
-    assert seen.exit_code == code, seen.output
-    json.loads(seen.stdout)
+    verdict = json.loads(seen.stdout)["verdict"]
+    assert (verdict["state"], seen.exit_code) == (state, code), seen.output
+    assert seen.stderr == (f"{verdict['sentence']}\n" if code else "")
+    assert verdict["tolerate"] == (words[1] if words else None)
+
+
+def equal_tables(files):
+    same = files / "train.csv"
+    return "--train", same, "--holdout", same, "--synthetic", files / "fresh.arrow", "--jobs", 1
+
+
+@pytest.mark.parametrize("words", [(), ("--tolerate", 0.99)])
+def test_no_verdict_from_equal_tables(files, tmp_path, words):
+    """Exit code 2 with the reason, after everything was printed and the report written."""
+    report = tmp_path / "audit.html"
+    promise = "--target", 0.99, "--promised-epsilon", 9
+    text = run(*equal_tables(files), *words, *promise, "--report", report)
+    payload = run(*equal_tables(files), *words, *promise, "--json")
+    assert (text.exit_code, payload.exit_code) == (2, 2)
+    known = json.loads(payload.stdout)
+    assert known["verdict"]["state"] == "no verdict"
+    assert known["largest_release"]["rows"] is None
+    assert known["comparison"] is None
+    reason = known["verdict"]["sentence"]
+    assert reason.startswith("No verdict: ")
+    for seen in (text, payload):
+        assert reason in seen.stderr
+        assert "Traceback" not in seen.output
+    assert " ".join(text.stdout.split()).startswith(reason)
+    assert "This assumes" in text.stdout
+    for comfort in ("is shown for", "Within the tolerated", "consistent"):
+        assert comfort not in text.stdout
+    assert reason.removeprefix("No verdict: ")[:40] in report.read_text(encoding="utf-8").split("<nav")[0]
+
+
+def test_no_verdict_of_scores(files, monkeypatch):
+    """Whatever finds the problem: the exit code is that of the verdict."""
+    from whosin.auditing import scores
+
+    real = scores.audit_score_table
+    monkeypatch.setattr(
+        scores, "audit_score_table", lambda *a, **k: dataclasses.replace(real(*a, **k), problem="a reason.")
+    )
+    seen = run("--scores", files / "scores.csv", "--columns", "score", "--tolerate", 1)
+    assert seen.exit_code == 2
+    assert seen.stdout.startswith("No verdict: a reason.")
+    assert seen.stderr == "No verdict: a reason.\n"
+
+
+def test_without_held_out_rows_copies_are_counted_and_no_verdict_is_given(files):
+    words = "--train", files / "train.csv", "--synthetic", files / "leaky.csv", "--jobs", 1
+    text, payload = run(*words), run(*words, "--json", "--tolerate", 1)
+    assert (text.exit_code, payload.exit_code) == (2, 2)
+    assert "200 appear in the release of 300 rows word for word" in text.stdout
+    known = json.loads(payload.stdout)
+    assert known["verdict"]["state"] == "no verdict"
+    assert (known["copies"]["copies"], known["copies"]["rows"]) == (200, 300)
+    for seen in (text, payload):
+        assert "No verdict without held-out rows." in seen.stderr
+        for way in ("Keep some rows back", "train it again on random halves", "Count the training rows"):
+            assert way in seen.stderr
+
+
+def test_several_rows_of_a_person_count_once(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"score": rng.normal(size=300), "member": [1, 0] * 150, "who": [f"p{i % 100}" for i in range(300)]}
+    )
+    frame.write_csv(tmp_path / "people.csv")
+    payload = json.loads(run("--scores", tmp_path / "people.csv", "--person", "who", "--json").stdout)
+    assert payload["person_level"] is True
+    assert (payload["members"], payload["non_members"]) == (50, 50)
+    text = run("--scores", tmp_path / "people.csv", "--person", "who", "--columns", "score").stdout
+    assert "If 0.5 of all people are members" in " ".join(text.split())
+    assert "p1" in text.split("most exposed members")[1]
+
+
+def test_the_person_column_is_not_compared(files, tmp_path):
+    """Two rows each, whose identifiers would give every member away."""
+    paths = {}
+    for role, name, prefix in (("train", "train.csv", "t"), ("holdout", "holdout.parquet", "h")):
+        frame = pl.read_csv(files / name) if name.endswith("csv") else pl.read_parquet(files / name)
+        paths[role] = tmp_path / f"{role}.csv"
+        frame.with_columns(who=pl.Series([f"{prefix}{i // 2}" for i in range(len(frame))])).write_csv(paths[role])
+    words = "--train", paths["train"], "--holdout", paths["holdout"], "--synthetic", files / "fresh.arrow", "--jobs", 1
+    payload = json.loads(run(*words, "--person", "who", "--json").stdout)
+    assert (payload["members"], payload["non_members"], payload["person_level"]) == (150, 150, True)
+    assert payload["verdict"]["state"] == "none found"
+    counted = run(*words[:2], *words[4:], "--person", "who")
+    assert counted.exit_code == 2
+    assert "Of 300 training rows, 0 appear" in counted.stdout
+
+
+def test_rates_that_so_few_outsiders_cannot_show(files):
+    text = run("--scores", files / "scores.csv", "--columns", "score").stdout
+    assert "asked for" in text
+    assert "measured" in text
+    assert "really" not in text
+    assert re.search(r"^0\.001 is not measurable with \d+ outsiders: it takes at least 1000\.$", text, re.M)
+    row = re.search(r"^0\.001 +- +- +- +-$", text, re.M)
+    assert row
+
+
+def test_the_same_headline_everywhere(files, tmp_path):
+    """Text, tables, JSON, report and the curve of sizes state one advantage with one pair of limits."""
+    report = tmp_path / "audit.html"
+    seen = run(*tables(files), "--report", report)
+    payload = json.loads(run(*tables(files), "--json").stdout)
+    found = payload["advantage"]
+    low, high = at_least(found["lower"], 3), at_most(found["upper"], 3)
+    sentence = payload["verdict"]["sentence"]
+    assert f"at least {low}, and at most {high}" in sentence
+    assert " ".join(seen.stdout.split()).startswith(sentence)
+    *alone, together = payload["queries"].values()
+    assert (together["lower"], together["upper"]) == (found["lower"], found["upper"])
+    assert all(query["lower"] <= found["lower"] for query in alone)
+    curve = payload["release_size"]["advantages"]
+    assert [curve[-1][side] for side in ("estimate", "lower", "upper")] == [
+        together[side] for side in ("estimate", "lower", "upper")
+    ]
+    assert all(point["lower"] <= found["lower"] for point in curve)
+    printed = re.findall(rf"^(\S.*?) +\S+ +{re.escape(low)} +{re.escape(high)}$", seen.stdout, re.M)
+    assert len(printed) == 2, seen.stdout
+    page = " ".join(re.sub(r"<[^>]+>", "", report.read_text(encoding="utf-8")).split())
+    assert sentence in page.split("Contents")[0]
 
 
 def test_scores_of_any_attack(files):
@@ -98,7 +231,11 @@ def test_scores_of_any_attack(files):
         (("--scores", "{0}/scores.csv", "--columns", "score,member"), "which says who is a member"),
         (("--scores", "{0}/scores.csv", "--columns", "score", "--seed", -1), "--seed"),
         (("--scores", "{0}/scores.csv", "--columns", "score", "--top", -1), "--top"),
-        (("--scores", "{0}/scores.csv", "--columns", "score", "--fail-above", "nan"), "--fail-above takes"),
+        (("--scores", "{0}/scores.csv", "--columns", "score", "--fail-above", "nan"), "--tolerate takes"),
+        (
+            ("--train", "{0}/train.csv", "--synthetic", "{0}/leaky.csv", "--report", "a.html"),
+            "--report goes with --holdout",
+        ),
         (("--scores", "{0}/gaps.csv"), "a score in every row of column 'score', got none in row 2"),
         ((*RELEASE, "--target", 1.5), "--target takes a number in [0, 1], got 1.5"),
         ((*RELEASE, "--jobs", 0), "n_jobs takes"),
@@ -137,7 +274,7 @@ def test_a_holdout_of_another_population_warns_on_stderr(files, tmp_path):
         "--train", files / "train.csv", "--holdout", tmp_path / "other.csv", "--synthetic", files / "fresh.arrow",
         "--seed", 0, "--json",
     )  # fmt: skip
-    assert "not from the same population" in seen.stderr
+    assert "differ even without the release" in seen.stderr
     json.loads(seen.stdout)
 
 

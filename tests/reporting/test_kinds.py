@@ -1,5 +1,6 @@
 """Reports without the list of exposed people, of one run, of a comparison, and of several audits."""
 
+import dataclasses
 import datetime
 import html
 import re
@@ -136,8 +137,20 @@ def test_several_audits_stand_side_by_side(leaky, quiet, scores):
 
 def test_several_quiet_audits_promise_nothing(quiet):
     visible = Page(report({"one": quiet, "two": quiet}, date=DAY)).visible
-    assert "In none of the 2 audits was an attack found that beats chance" in visible
-    assert f"largest upper limit of an advantage is {up(quiet.advantage.upper)}" in visible
+    assert "In 0 of 2 audits a leak was found." in visible
+    most = up(quiet.advantage.upper)
+    assert f"up to {most} remains possible even for the attackers that each covers" in visible
+
+
+def test_an_audit_without_a_verdict_is_counted_as_none(leaky, quiet):
+    bare = dataclasses.replace(quiet, problem="nothing was held out.")
+    text = report({"one": leaky, "two": bare}, guarantee=wi.PureDP(9.0, "replace"), date=DAY)
+    assert "In 1 of 2 audits a leak was found (one)." in Page(text).visible
+    assert "No verdict is possible in 1 (two)." in Page(text).visible
+    verdicts = {row[0]: row[1:] for row in rows_of(text, "The verdicts")}
+    assert verdicts["one"] == ["leak", leaky.verdict.sentence]
+    assert verdicts["two"] == ["no verdict", "No verdict: nothing was held out."]
+    assert rows_of(text, "Advantages held against")[1][-1] == "no verdict"
 
 
 def test_many_audits_have_no_joint_confidence(scores):

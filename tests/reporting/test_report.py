@@ -159,7 +159,7 @@ def test_colours_can_be_read_on_light_dark_and_paper(pages):
     assert len(themes) == 3
     for theme in themes:
         for ink in ("ink", "quiet", "link"):
-            for paper in ("page", "card", "answer", "warning"):
+            for paper in ("page", "card", "answer", "warning", "good"):
                 assert contrast(theme[ink], theme[paper]) >= 4.5, (ink, paper, theme)
         for line in ("line-0", "line-1", "line-2", "line-3"):
             assert contrast(theme[line], theme["page"]) >= 4.5
@@ -220,24 +220,73 @@ def test_no_value_of_a_record_is_shown(leaky, tables, promised):
 
 
 @pytest.mark.parametrize("kind", ["synthetic audit", "quiet audit", "audit of scores"])
-def test_the_answer_is_that_of_the_audit(pages, results, kind):
-    found, visible = results[kind].advantage, Page(pages[kind]).visible
-    level = f"{100 * found.confidence_level:g}% confidence"
-    limits = f"at least {down(found.lower)} and at most {up(found.upper)} ({level})"
-    assert limits in visible
-    assert about(found.estimate) in visible
-    assert float(down(found.lower)) <= found.lower
-    assert float(up(found.upper)) >= found.upper
-    assert ("Yes, better than by chance" in visible) == (found.lower > 0)
-    assert ("No attack was found that beats chance" in visible) == (found.lower == 0)
+def test_the_verdict_comes_first(pages, results, kind):
+    verdict, page = results[kind].verdict, Page(pages[kind])
+    first = page.visible.split("Contents")[0]
+    assert clean(verdict.sentence) in first
+    assert verdict.state in first
     assert clean(results[kind].explain()) in html.unescape(pages[kind])
+    assert verdict.state == ("leak" if results[kind].advantage.lower > 0 else "none found")
 
 
-def test_a_gap_within_chance_is_no_yes():
+@pytest.mark.parametrize(
+    ("tolerate", "problem", "state", "tone"),
+    [
+        (None, None, "leak", "bad"),
+        (0.1, None, "exceeds", "bad"),
+        (1.0, None, "within", "good"),
+        (0.5, None, "undecided", "open"),
+        (1.0, "nothing was held out. Hold rows out.", "no verdict", "bad"),
+    ],
+)
+def test_a_state_is_a_word_and_an_icon_and_not_colour_alone(scores, tolerate, problem, state, tone):
+    found = dataclasses.replace(scores, tolerate=tolerate, problem=problem)
+    assert found.verdict.state == state
+    text = report(found, date=DAY)
+    card = re.search(r'<div class="verdict (\w+)">(.*?)</div>', text, re.S)
+    assert card[1] == tone
+    icon, word = re.search(r'<span aria-hidden="true">(.)</span> ([\w ]+)</p>', card[2]).groups()
+    assert (word, icon.strip() != "") == (state, True)
+
+
+def test_no_verdict_says_nothing_comfortable(leaky, quiet):
+    for found in (leaky, quiet):
+        bare = dataclasses.replace(found, problem="nothing was held out. Hold rows out.", tolerate=1.0)
+        visible = Page(report(bare, guarantee=wi.PureDP(9.0, "replace"), date=DAY)).visible
+        assert "No verdict: nothing was held out. Hold rows out." in visible.split("Contents")[0]
+        assert "they allow no verdict, neither a good nor a bad one" in visible
+        for comfort in ("Within the tolerated", "within what is tolerated", "could be chance", "consistent"):
+            assert comfort not in visible
+
+
+def test_people_are_called_people():
+    rng = np.random.default_rng(3)
+    who = [f"p{i}" for i in range(100) for _ in range(2)], [f"q{i}" for i in range(100) for _ in range(2)]
+    found = wi.audit(rng.normal(2, 1, 200), rng.normal(0, 1, 200), person=who)
+    text = report(found, date=DAY)
+    visible = Page(text).visible
+    assert "If 0.5 of all people are members" in visible
+    assert "Several records of one person count once." in visible
+    assert "People are named by the ids that were given" in visible
+    assert all(re.fullmatch(r"p\d+", row[0]) for row in rows_of(text, "The members"))
+    assert "person=…" in visible
+
+
+def test_a_rate_that_cannot_be_shown_is_not_another_one(pages, results):
+    rows = {row[0]: row[1:] for row in rows_of(pages["audit of scores"], "Attacks that accuse few outsiders")}
+    few, some = results["audit of scores"].tpr_at(0.001), results["audit of scores"].tpr_at(0.1)
+    assert not few.measurable
+    assert some.measurable
+    assert rows["0.1%"] == [f"N{few.about[1:]}", "–", "–", "–"]
+    assert rows["10%"][1:] == [percent(some.estimate), percent_down(some.lower), percent_up(some.upper)]
+    assert rows["10%"][0].startswith(percent(some.fpr.estimate))
+
+
+def test_a_gap_within_chance_is_no_leak():
     rng = np.random.default_rng(5)
-    found = wi.audit(rng.normal(0.7, 1, 60), rng.normal(0, 1, 60), rng=0)
-    assert found.advantage.lower == 0.0 < found.advantage.estimate
-    assert "No attack was found that beats chance" in report(found, date=DAY)
+    found = wi.audit(rng.normal(0.25, 1, 60), rng.normal(0, 1, 60), rng=0)
+    assert found.advantage.lower == 0.0
+    assert "No leak was found, which does not show that there is none" in report(found, date=DAY)
 
 
 def rows_of(text, caption):
@@ -271,7 +320,10 @@ def test_tables_hold_the_numbers_of_the_audit(pages, leaky):
         assert rows == ("none that was measured" if largest is None else f"{largest:,}")
     assert dict(rows_of(text, "Fingerprints")) == dict(leaky.fingerprints)
     numbers = {name: limits for name, *limits in rows_of(text, "The numbers")}
-    assert numbers["smallest advantage found in four of five audits"][0] == up(leaky.detectable)
+    smallest = "smallest advantage that so many records show in four of five audits, were its attack known"
+    assert numbers[smallest][0] == up(leaky.smallest_visible)
+    headline = [about(leaky.advantage.estimate), down(leaky.advantage.lower), up(leaky.advantage.upper)]
+    assert numbers["advantage"] == next(iter(by_query.values())) == sizes[-1][1:] == headline
     spread = rows_of(text, "Members whose")
     risk, sure = leaky.individual.risk[: leaky.members], leaky.individual.simultaneous_lower[: leaky.members]
     assert spread[-1] == ["at least 99%", str(np.sum(risk >= 0.99)), str(np.sum(sure >= 0.99))]
@@ -324,7 +376,7 @@ def test_a_shifted_holdout_is_said_aloud(tables):
     with pytest.warns(wi.errors.AssumptionWarning):
         found = wi.audit_synthetic(train, older, release, rng=1)
     page = Page(report(found, date=DAY))
-    assert f"at least {down(found.records_alone.lower)}" in page.visible
+    assert found.records_alone.sentence in page.visible
     assert [p for p in page.all("p") if p.get("class") == "warning"]
 
 
@@ -423,7 +475,7 @@ def test_small_and_odd_audits_can_be_reported(members, non_members):
     found = wi.audit(members, non_members, rng=0)
     page = Page(report(found, guarantee=wi.GaussianDP(1.0), date=DAY))
     assert not page.unbalanced
-    assert f"at most {up(found.advantage.upper)}" in page.visible
+    assert found.verdict.sentence in page.visible
 
 
 @pytest.mark.parametrize("prior", [1e-6, 0.999])

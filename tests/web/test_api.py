@@ -1,5 +1,8 @@
 """The API says what the library says."""
 
+import html
+import re
+
 import numpy as np
 import pytest
 from web_support import BASE, TestClient, office, upload, wait, with_token
@@ -124,8 +127,6 @@ def test_calibrate_refuses(reader, query):
 
 def test_printed_parameters_are_on_the_safe_side(reader):
     """What the sentence says, read back and tried, keeps the wish too."""
-    import re
-
     for value in np.linspace(0.51, 0.95, 12):
         sentence = reader.get(f"/api/calibrate?target=accuracy&value={value}").json()["sentence"]
         printed = float(re.search(r"ε of at most ([\d.]+)", sentence)[1])
@@ -143,12 +144,33 @@ def test_an_audit_is_that_of_the_library(audited, tables):
     assert found["progress"] == 1.0
     for name in ("estimate", "lower", "upper", "confidence_level"):
         assert found["summary"]["advantage"][name] == getattr(expected.advantage, name)
+    assert next(iter(found["summary"])) == "verdict"
+    assert found["summary"]["verdict"] == expected.verdict.to_dict()
     assert found["summary"]["explanation"] == expected.explain()
+    assert found["summary"]["covered"] == expected.covered
     assert found["summary"]["comparison"]["verdict"] == expected.compare(wi.PureDP(1.0)).verdict
     assert found["options"]["seed"] == 1
     details = client.get(f"/api/audits/{key}/details").json()
     assert details["advantage"] == expected.to_dict()["advantage"]
     assert details["groups"]
+
+
+def test_the_page_and_the_report_state_the_same_verdict(audited):
+    client, (key, _) = audited
+    sentence = client.get(f"/api/audits/{key}").json()["summary"]["verdict"]["sentence"]
+    for path in (f"/audit/{key}", f"/api/audits/{key}/report"):
+        text = client.get(path).text
+        card = re.search(r'<div class="verdict bad">(.*?)</div>', text, re.S)[1]
+        assert sentence in html.unescape(re.sub(r"<[^>]+>", "", card))
+        assert "leak" in card
+
+
+def test_a_rate_that_so_few_outsiders_cannot_show(audited):
+    client, (key, _) = audited
+    found = client.get(f"/api/audits/{key}").json()["summary"]["tpr_at"]["0.001"]
+    assert (found["measurable"], found["estimate"], found["fpr"]) == (False, None, None)
+    assert found["about"].startswith("not measurable with ")
+    assert f"N{found['about'][1:]}" in client.get(f"/audit/{key}").text
 
 
 def test_the_summary_names_no_record(audited):
@@ -183,6 +205,7 @@ def test_compare(audited):
     assert [audit["id"] for audit in found["audits"]] == keys
     assert found["confidence_level"] == pytest.approx(0.9)
     assert found["statements"][0].startswith("“copies” gives away more than “fresh”")
+    assert "for the attackers that are covered there" in found["statements"][0]
     page = client.get("/compare", params={"id": keys}).text
     assert "gives away more" in page
     assert page.count("<svg") == 2
@@ -209,6 +232,22 @@ def test_compare_says_nothing_that_is_not_shown(measured):
         "“c” gives away more than ",
         "“a” gives away more than ",
     ]
+
+
+def test_an_audit_without_a_verdict_is_compared_with_nothing(audited, measured):
+    client, keys = audited
+    held = office(client)
+    bare = held.folders.new()
+    held.history.add(bare, "equal tables", "scores", {}, {})
+    verdict = {"state": "no verdict", "sentence": "No verdict: nothing was held out.", "tolerate": None}
+    held.history.end(bare, "done", summary={**measured[0], "verdict": verdict})
+    try:
+        statements = client.get("/api/compare", params={"id": [keys[0], bare]}).json()["statements"]
+        assert "“equal tables” allows no verdict, and was left out." in statements
+        assert not [line for line in statements if "gives away more" in line or "No difference" in line]
+        assert "no verdict" in client.get("/audit").text
+    finally:
+        held.remove(bare)
 
 
 @pytest.mark.parametrize("ids", [[], ["x"], ["a" * 32, "b" * 32], ["../../etc", "x"], ["x"] * 7])

@@ -140,6 +140,8 @@ def test_the_number_of_files_and_fields_is_bounded(client):
         ({"scores": CSV}, {"prior": "nan"}),
         ({"scores": CSV}, {"confidence_level": "1"}),
         ({"scores": CSV}, {"seed": "-1"}),
+        ({"scores": CSV}, {"tolerate": "1.5"}),
+        ({"scores": CSV}, {"person": "x" * 201}),
         ({"scores": CSV}, {"promised_delta": "0.1"}),
         ({"scores": CSV}, {"unheard": "of"}),
         ({"scores": CSV}, {"assignment": "whatever"}),

@@ -98,13 +98,18 @@ def count_copies(
     tables = _table(train, "train"), _table(synthetic, "synthetic")
     matched = match_tables(*tables, columns=_compared(tables[0], columns, person), at_least=1)
     encoder = TableEncoder.fit(*matched, learn_from=matched[1:])
-    cells = [encoder.transform(table).cells for table in matched]
-    width = cells[0].shape[1]
+    inside, released = (encoder.transform(table).cells for table in matched)
+    width = inside.shape[1]
     release = TableRelease(
-        *cells, encoder.frequencies, [None] * width, n_jobs=number_of_threads(n_jobs), progress=progress
+        inside,
+        released,
+        encoder.frequencies,
+        [None] * width,
+        n_jobs=number_of_threads(n_jobs),
+        progress=progress,
     )
     near = int(np.sum(release.matches.matches >= width - 1)) if width >= 3 else None
-    return Copies(int(np.sum(release.matches.copies > 0)), near, len(cells[0]), len(cells[1]))
+    return Copies(int(np.sum(release.matches.copies > 0)), near, len(inside), len(released))
 
 
 def _table(data: Any, name: str) -> Table:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.cli import render
-from whosin.cli.errors import clean_errors
+from whosin.cli.errors import INPUT, clean_errors
+from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputTypeError
 
 if TYPE_CHECKING:
     from whosin.auditing import Audit, GroupTable
     from whosin.auditing.synthetic import SyntheticAudit
+    from whosin.auditing.verdict import Verdict
     from whosin.guarantees import Guarantee
 
 __all__ = ["audit"]
+
+LOW_RATES = (0.001, 0.01, 0.1)
+FAILED = 1
+"""Exit code of a gate that was not passed."""
 
 Strings = list[str] | None
 
@@ -27,7 +35,7 @@ def audit(
     holdout: Annotated[Path | None, typer.Option(help="Rows of the same population that it never saw.")] = None,
     synthetic: Annotated[Path | None, typer.Option(help="The rows to be released.")] = None,
     reference: Annotated[Path | None, typer.Option(help="Further rows of the population, never trained on.")] = None,
-    scores: Annotated[Path | None, typer.Option(help="Instead: scores of any attack, one row a record.")] = None,
+    scores: Annotated[Path | None, typer.Option(help="Instead: scores of any attack, one row per record.")] = None,
     member_column: Annotated[
         str, typer.Option(help="Column of the scores file that says who is a member (1 or 0).")
     ] = "member",
@@ -36,6 +44,9 @@ def audit(
     ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")] = None,
     group: Annotated[Strings, typer.Option(help="Report the groups of this column; repeat for several.")] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that says whose row it is: several rows of one person count once.")
+    ] = None,
     prior: Annotated[float, typer.Option(help="Probability that a record is a member, before anything is seen.")] = 0.5,
     confidence_level: Annotated[float, typer.Option(help="Probability that the limits of an estimate hold.")] = 0.95,
     assignment: Annotated[
@@ -48,12 +59,13 @@ def audit(
         float | None, typer.Option(help="ε that was promised for the release: held against the measurement.")
     ] = None,
     promised_delta: Annotated[float | None, typer.Option(help="δ that was promised; 0 by default.")] = None,
-    fail_above: Annotated[
-        float | None, typer.Option(help="Exit with code 1 if the lower limit of the advantage exceeds this.")
+    tolerate: Annotated[
+        float | None,
+        typer.Option("--tolerate", "--fail-above", help="Largest tolerable advantage: exit code 1 if more is shown."),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="With --fail-above: judge by the upper limit.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="With --tolerate: exit code 1 if undecided too.")] = False,
     top: Annotated[int, typer.Option(min=0, help="How many of the most exposed records to list.")] = 5,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the split into choosing and reporting.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the splits; taken from the data by default.")] = None,
     block_rows: Annotated[
         int | None,
         typer.Option(min=1, help="Read a Parquet or Arrow release in blocks of so many rows; large ones always are."),
@@ -66,69 +78,79 @@ def audit(
     ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
-    """Measure what attackers can learn about who is in the data."""
+    """Measure what attackers can learn about who is in the data.
+
+    Exit code 1: more than --tolerate is shown. 2: the input is wrong, or allows no verdict.
+    """
     from whosin.errors import check_probability
 
-    for name, limit in (("--target", target), ("--fail-above", fail_above)):
+    for name, limit in (("--target", target), ("--tolerate", tolerate)):
         if limit is not None:
             check_probability(name, limit)
     promised = _promised(promised_epsilon, promised_delta)
     render.check_report(report, force)
     tables = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
-    if strict and fail_above is None:
-        raise InputTypeError("--strict goes with --fail-above")
+    if strict and tolerate is None:
+        raise InputTypeError("--strict goes with --tolerate")
+    options = {
+        "columns": _split(columns),
+        "groups": group,
+        "person": person,
+        "prior": prior,
+        "confidence_level": confidence_level,
+        "assignment": assignment,
+        "tolerate": tolerate,
+        "rng": seed,
+    }
     if scores is not None:
         given = [name for name, path in {**tables, "--reference": reference}.items() if path is not None]
-        options = (("--query", query), ("--target", target), ("--block-rows", block_rows))
-        given += [name for name, value in options if value is not None]
+        useless = (("--query", query), ("--target", target), ("--block-rows", block_rows))
+        given += [name for name, value in useless if value is not None]
         if given:
             raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
-        found: Audit = _of_scores(
-            scores,
-            member_column,
-            {
-                "columns": _split(columns),
-                "groups": group,
-                "prior": prior,
-                "confidence_level": confidence_level,
-                "assignment": assignment,
-                "rng": seed,
-            },
-        )
+        found: Audit = _of_scores(scores, member_column, options)
     else:
+        if train is not None and holdout is None and synthetic is not None:
+            if report is not None:
+                raise InputTypeError("--report goes with --holdout: without held-out rows there is no audit to report")
+            _without_holdout(train, synthetic, {"columns": _split(columns), "person": person, "n_jobs": jobs}, json)
+            return
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
-        found = _of_tables(
-            train,
-            holdout,
-            synthetic,
-            reference,
-            {
-                "query": query or "auto",
-                "columns": _split(columns),
-                "groups": group,
-                "prior": prior,
-                "confidence_level": confidence_level,
-                "assignment": assignment,
-                "block_rows": block_rows,
-                "n_jobs": jobs,
-                "rng": seed,
-            },
-        )
+        more = {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
+        found = _of_tables(train, holdout, synthetic, reference, {**options, **more})
     if json:
-        comparison = {} if promised is None else {"comparison": found.compare(promised).to_dict()}
-        render.emit_json({**found.to_dict(), **_release_answer(found, target), **comparison})
+        render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})
     else:
         show(found, top=top, target=target, promised=promised)
     if report is not None:
         render.write_report(found, report, force, guarantee=promised, individuals=individuals)
-    judged = found.advantage.upper if strict else found.advantage.lower
-    if fail_above is not None and judged > fail_above:
-        side = "upper" if strict else "lower"
-        shown = render.number(judged, upper=strict)
-        typer.echo(f"The {side} limit of the advantage, {shown}, exceeds {fail_above:g}.", err=True)
-        raise typer.Exit(1)
+    _end(found.verdict, strict)
+
+
+def _end(verdict: Verdict, strict: bool) -> None:
+    """End with the exit code of a verdict, and the reason on standard error unless the code is 0."""
+    codes = {"exceeds": FAILED, "undecided": FAILED if strict else 0, "no verdict": INPUT}
+    code = codes.get(verdict.state, 0)
+    if code:
+        typer.echo(verdict.sentence, err=True)
+        raise typer.Exit(code)
+
+
+def _without_holdout(train: Path, synthetic: Path, options: dict[str, Any], json: bool) -> None:
+    """Print what copies alone show, and that it is no verdict."""
+    from whosin.auditing.copies import NO_HOLDOUT, count_copies
+    from whosin.auditing.verdict import Verdict
+
+    with render.progress("Comparing every training row with every released row") as progress:
+        found = count_copies(train, synthetic, progress=progress, **options)
+    verdict = Verdict("no verdict", NO_HOLDOUT)
+    if json:
+        render.emit_json({"verdict": verdict.to_dict(), "copies": found.to_dict()})
+    else:
+        typer.echo(found.sentence)
+    _end(verdict, strict=False)
 
 
 def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
@@ -144,10 +166,7 @@ def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
 def _of_tables(
     train_path: Path, holdout_path: Path, released: Path, reference_path: Path | None, options: dict[str, Any]
 ) -> Audit:
-    import warnings
-
     from whosin.auditing.synthetic import audit_synthetic
-    from whosin.errors import AssumptionWarning
     from whosin.tables import read_table
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
@@ -159,15 +178,8 @@ def _of_tables(
     else:
         synthetic = read_table(released)
     rows = len(train) + len(holdout)
-    with (
-        warnings.catch_warnings(record=True) as heard,
-        render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress,
-    ):
-        warnings.simplefilter("always", AssumptionWarning)
-        found = audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
-    for warning in heard:
-        typer.echo(f"Warning: {warning.message}", err=True)
-    return found
+    with _warnings(), render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress:
+        return audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
 
 
 def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
@@ -175,8 +187,22 @@ def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit
     from whosin.tables import read_table
 
     table = read_table(path)
-    with render.progress(f"Auditing {len(table)} scores") as progress:
+    with _warnings(), render.progress(f"Auditing {len(table)} scores") as progress:
         return audit_score_table(table, member_column, progress=progress, **options)
+
+
+@contextmanager
+def _warnings() -> Iterator[None]:
+    """Print warnings about what was assumed on standard error, when the work is done."""
+    import warnings
+
+    from whosin.errors import AssumptionWarning
+
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", AssumptionWarning)
+        yield
+    for warning in heard:
+        typer.echo(f"Warning: {warning.message}", err=True)
 
 
 def _split(columns: str | None) -> list[str] | None:
@@ -184,14 +210,23 @@ def _split(columns: str | None) -> list[str] | None:
 
 
 def _release_answer(found: Audit, target: float | None) -> dict[str, Any]:
+    """How many rows may be released; None where that is not known, or where the set-up allows no verdict."""
     if target is None:
         return {}
     curve = getattr(found, "release_size", None)
-    return {"largest_release": {"target": target, "rows": None if curve is None else curve.largest(target)}}
+    rows = None if curve is None or found.problem is not None else curve.largest(target)
+    return {"largest_release": {"target": target, "rows": rows}}
+
+
+def _compared(found: Audit, promised: Guarantee | None) -> dict[str, Any]:
+    """The measurement against a promise; None where the set-up allows no verdict."""
+    if promised is None:
+        return {}
+    return {"comparison": None if found.problem is not None else found.compare(promised).to_dict()}
 
 
 def show(found: Audit, *, top: int = 5, target: float | None = None, promised: Guarantee | None = None) -> None:
-    """Print an audit: a paragraph, the queries, the people, the groups, the release size, the assumptions."""
+    """Print an audit: the verdict and a paragraph, queries, people, groups, release size, assumptions."""
     from rich.console import Console
 
     from whosin.auditing.synthetic import SyntheticAudit
@@ -203,12 +238,13 @@ def show(found: Audit, *, top: int = 5, target: float | None = None, promised: G
     _groups(console, "group", found.groups)
     if isinstance(found, SyntheticAudit):
         _groups(console, "most exposed groups found", found.exposed_groups)
-        _release(console, found, target)
+        _release(console, found, target if found.problem is None else None)
         for name, why in found.failed:
             console.print(f"Not asked: {name}, because {why}.")
     if promised is not None:
+        compared = found.compare(promised) if found.problem is None else "No verdict on it, for the reason above."
         console.print()
-        console.print(f"Promised: {promised}. {found.compare(promised)}")
+        console.print(f"Promised: {promised}. {compared}")
     render.assumptions(console, found.assumes)
 
 
@@ -223,36 +259,37 @@ def _table(*headings: str) -> Any:
 
 def _queries(console: Any, found: Audit) -> None:
     shown = _table("advantage by query", "estimate", "at least", "at most")
-    for name, value in sorted(found.queries.items(), key=lambda item: -item[1].lower):
-        shown.add_row(
-            name, f"{value.estimate:.4f}", render.number(value.lower, upper=False), render.number(value.upper)
-        )
+    for name, value in found.queries.items():
+        shown.add_row(name, *render.limits(value))
     console.print()
     console.print(shown)
-    rates = _table("members found at false positive rate", "estimate", "at least", "at most")
-    for fpr in (0.001, 0.01, 0.1):
+    rates = _table("outsiders accused, asked for", "measured", "members found", "at least", "at most")
+    remarks = []
+    for fpr in LOW_RATES:
         seen = found.tpr_at(fpr)
-        rates.add_row(
-            f"{fpr:g} (really {seen.fpr.estimate:.4g})" if seen.fpr is not None else f"{fpr:g}",
-            f"{seen.estimate:.4f}",
-            render.number(seen.lower, upper=False),
-            render.number(seen.upper),
-        )
+        if seen.measurable and seen.fpr is not None:
+            rates.add_row(f"{fpr:g}", f"{seen.fpr.estimate:.3g}", *render.limits(seen))
+        else:
+            rates.add_row(f"{fpr:g}", "-", "-", "-", "-")
+            remarks.append(f"{fpr:g} is {seen.about}.")
     console.print()
     console.print(rates)
+    for remark in remarks:
+        console.print(remark)
 
 
 def _people(console: Any, found: Audit, top: int) -> None:
     rows = found.individual.highest(top, "member")
     if not rows:
         return
-    shown = _table("most exposed members (row)", "chance of membership", "at least", "at most")
+    who = "person" if found.person_level else "row"
+    shown = _table(f"most exposed members ({who})", "chance of membership", "at least", "at most")
     for row in rows:
         shown.add_row(
-            str(row["index"]),
-            f"{row['risk']:.3f}",
-            render.number(row["simultaneous_lower"], upper=False),
-            render.number(row["simultaneous_upper"]),
+            str(row.get("person", row["index"])),
+            f"{row['risk']:.3g}",
+            at_least(row["simultaneous_lower"], 3),
+            at_most(row["simultaneous_upper"], 3),
         )
     console.print()
     console.print(shown)
@@ -267,10 +304,8 @@ def _groups(console: Any, heading: str, rows: GroupTable) -> None:
         shown.add_row(
             row.name,
             str(row.members),
-            f"{row.advantage.estimate:.3f}",
-            render.number(row.advantage.lower, upper=False),
-            render.number(row.advantage.upper),
-            f"{row.difference.estimate:+.3f}" + (" *" if row.stands_out else ""),
+            *render.limits(row.advantage),
+            f"{row.difference.estimate:+.3g}" + (" *" if row.stands_out else ""),
         )
     console.print()
     console.print(shown)
@@ -284,15 +319,14 @@ def _release(console: Any, found: SyntheticAudit, target: float | None) -> None:
         return
     shown = _table("rows released", "advantage", "at least", "at most")
     for size, value in zip(curve.sizes, curve.advantages, strict=True):
-        shown.add_row(
-            str(size), f"{value.estimate:.4f}", render.number(value.lower, upper=False), render.number(value.upper)
-        )
+        shown.add_row(str(size), *render.limits(value))
     console.print()
     console.print(shown)
     if target is not None:
         rows = curve.largest(target)
         said = "no size that was looked at" if rows is None else f"up to {rows} rows"
         console.print(
-            f"An advantage of at most {target:g} by {curve.query} is shown for {said} "
-            f"({100 * curve.confidence_level:g}% confidence); nothing is shown about other queries."
+            f"An advantage of at most {target:g} is shown for {said}, for attackers who use {curve.query} by "
+            f"thresholds or fixed cells ({100 * curve.confidence_level:g}% confidence). Nothing is shown about other "
+            "attackers."
         )

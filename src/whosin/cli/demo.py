@@ -41,17 +41,13 @@ def _audits(console: Any) -> wi.auditing.SyntheticAudit:
         f"a little noise. {len(holdout)} others were held out. Can anyone tell who was in?\n"
     )
     with render.progress("Comparing every patient with every released row") as progress:
-        found = wi.audit_synthetic(
-            train, holdout, _noisy_copies(train, rng), groups="diagnosis", rng=1, progress=progress
-        )
+        found = wi.audit_synthetic(train, holdout, _noisy_copies(train, rng), groups="diagnosis", progress=progress)
     show(found, top=3, target=0.4)
 
     console.print()
     console.rule("2. The same patients, a generator that learns means and covariances", align="left")
     with render.progress("Comparing every patient with every released row") as progress:
-        other = wi.audit_synthetic(
-            train, holdout, _normal_rows(train, rng), groups="diagnosis", rng=1, progress=progress
-        )
+        other = wi.audit_synthetic(train, holdout, _normal_rows(train, rng), groups="diagnosis", progress=progress)
     console.print(other.explain())
     promised = wi.PureDP(1.0, adjacency="replace")
     console.print()

@@ -15,6 +15,7 @@ from whosin.guarantees.facts import facts
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from whosin.auditing import Estimate
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
@@ -25,6 +26,7 @@ __all__ = [
     "emit_json",
     "facts",
     "guarantee_text",
+    "limits",
     "number",
     "progress",
     "spinner",
@@ -161,3 +163,8 @@ def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
 def number(value: float, upper: bool = True) -> str:
     """Six significant digits, rounded up (or down, for lower limits) so that a printed limit is a limit."""
     return at_most(value, 6) if upper else at_least(value, 6)
+
+
+def limits(found: Estimate) -> tuple[str, str, str]:
+    """Return an estimate and its two limits in three significant digits, the limits rounded outwards."""
+    return f"{found.estimate:.3g}", at_least(found.lower, 3), at_most(found.upper, 3)

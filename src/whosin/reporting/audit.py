@@ -1,4 +1,4 @@
-"""The report of an audit: the answer first, then the numbers, then how they were had and what they leave open."""
+"""The report of an audit: the verdict first, then the numbers, how they were obtained, and what they leave open."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from whosin.auditing import Audit, Estimate
-from whosin.auditing.limits import upper_class
 from whosin.auditing.synthetic import SyntheticAudit
 from whosin.guarantees import Guarantee
 from whosin.plots.forest import height_of
 from whosin.plots.queries import QueriesDisplay
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Pictures, Report, Section, Text
+from whosin.reporting.blocks import Block, Card, Grid, Heading, Items, Pictures, Report, Section, Text
 from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.curves import roc_pictures
 from whosin.reporting.drawing import draw
@@ -22,6 +21,7 @@ from whosin.reporting.origin import Setting, reproduce
 from whosin.reporting.words import (
     NOT_MEASURED,
     about,
+    capital,
     clean,
     confidence,
     count,
@@ -37,6 +37,10 @@ __all__ = ["audit_report"]
 
 LOW_RATES = (0.001, 0.01, 0.1)
 MOST_QUERIES = 30
+NO_VERDICT = (
+    "The numbers of this report were measured, but they allow no verdict, neither a good nor a bad one: mend the "
+    "set-up first, as the top of the report says."
+)
 
 
 def audit_report(result: Audit, setting: Setting) -> Report:
@@ -45,6 +49,7 @@ def audit_report(result: Audit, setting: Setting) -> Report:
         "Can anyone tell who is in the data?",
         "audit of a synthetic table" if isinstance(result, SyntheticAudit) else "audit of an attack's scores",
         tuple(_sections(result, setting)),
+        Card(result.verdict.state, result.verdict.sentence),
     )
 
 
@@ -57,28 +62,29 @@ def _sections(result: Audit, setting: Setting) -> Iterator[Section]:
     yield spread_of_risk(result)
     yield groups(result)
     if isinstance(result, SyntheticAudit):
-        yield released_rows(result.release_size)
+        yield released_rows(result.release_size, judged=result.problem is None)
     if setting.guarantee is not None:
-        found = result.compare(setting.guarantee)
-        yield Section("promise", "Promised versus measured", promised_against_measured(found, result.prior))
+        yield Section("promise", "Promised versus measured", _promise(result, setting.guarantee))
     yield _assumed(result, setting.guarantee)
     yield _untested(result)
     yield Section("method", "How it was measured", [Text(sentence(result.method))])
     yield reproduce(
         setting,
         call=_call(result),
-        unknown="Queries, groups and the seed (rng) are not kept in the result: fill them in.",
+        unknown="Queries and groups are not kept in the result, nor is rng if one was given: fill them in.",
         fingerprints=result.fingerprints if isinstance(result, SyntheticAudit) else None,
     )
 
 
 def _question(result: Audit) -> Section:
+    people = result.person_level
+    inside = f"the records of {count(result.members)} people" if people else f"{count(result.members)} training records"
+    outside = f"{count(result.non_members)} {'people' if people else 'records of people'}"
     if isinstance(result, SyntheticAudit):
         text = (
-            f"A table of {count(result.synthetic)} rows was made from {count(result.members)} training records, to be "
-            "released in their place. Somebody who sees the release wonders about a person: was this person's record "
-            f"among the {count(result.members)}? To find out how well that can be answered, the training records were "
-            f"compared with {count(result.non_members)} records of people who were not in the training data."
+            f"A table of {count(result.synthetic)} rows was made from {inside}, to be released in their place. "
+            "Somebody who sees the release wonders about a person: was this person's record among them? To find out "
+            f"how well that can be answered, they were compared with {outside} who were not in the training data."
         )
     else:
         text = (
@@ -86,45 +92,33 @@ def _question(result: Audit) -> Section:
             f"out how well the answers tell, those about {count(result.members)} members were compared with those "
             f"about {count(result.non_members)} others."
         )
+    if people:
+        text += " Several records of one person count once."
     return Section("question", "The question", [Text(text)])
 
 
 def _answer(result: Audit) -> Section:
-    blocks: list[Block] = [Text(_in_one_sentence(result), "answer")]
-    if isinstance(result, SyntheticAudit) and result.records_alone is not None and result.records_alone.lower > 0.0:
-        blocks.append(
-            Text(
-                "Training and held-out records differ even without the release, by an advantage of at least "
-                f"{down(result.records_alone.lower)} ({confidence(result.records_alone.confidence_level)} confidence). "
-                "Part of what was measured may be that difference, and not a leak.",
-                "warning",
-            )
-        )
+    blocks: list[Block] = []
+    if result.problem is not None:
+        blocks.append(Text(NO_VERDICT, "warning"))
+    sides = (result.records_alone, result.dependence) if isinstance(result, SyntheticAudit) else ()
+    blocks += [Text(found.sentence, "warning") for found in sides if found is not None and found.sentence]
     blocks += [
+        Text(result.explain()),
         Text(
-            "The advantage is the share of the members that an attack rightly accuses, less the share of the others "
+            "The advantage is the share of the members that an attack rightly accuses, less the share of the outsiders "
             "that it wrongly accuses: 0 for a blind guess, 1 for certainty."
         ),
-        Text(result.explain()),
         _numbers(result),
         _low_rates(result),
     ]
     return Section("answer", "The answer", blocks)
 
 
-def _in_one_sentence(result: Audit) -> str:
-    found, level = result.advantage, confidence(result.confidence_level)
-    if found.lower > 0.0:
-        return (
-            f"Yes, better than by chance: the best attack found has an advantage of about {about(found.estimate)}; the "
-            f"best of the attackers that were covered has at least {down(found.lower)} and at most {up(found.upper)} "
-            f"({level} confidence)."
-        )
-    return (
-        f"No attack was found that beats chance: the advantage was measured as {about(found.estimate)}, and the "
-        f"attackers that were covered have at least {down(found.lower)} and at most {up(found.upper)} ({level} "
-        "confidence)."
-    )
+def _promise(result: Audit, guarantee: Guarantee) -> list[Block]:
+    if result.problem is not None:
+        return [Text(NO_VERDICT, "warning")]
+    return promised_against_measured(result.compare(guarantee), result.prior)
 
 
 def _numbers(result: Audit) -> Grid:
@@ -139,9 +133,16 @@ def _numbers(result: Audit) -> Grid:
             result.metric if isinstance(result.metric, str) else getattr(result.metric, "name", "metric of the caller")
         )
         rows.append((str(name), *_limits(result.headline)))
-    rows.append(("smallest advantage found in four of five audits", up(result.detectable), NOT_MEASURED, NOT_MEASURED))
+    rows.append(
+        (
+            f"smallest advantage that so many {result.unit} show in four of five audits, were its attack known",
+            up(result.smallest_visible),
+            NOT_MEASURED,
+            NOT_MEASURED,
+        )
+    )
     return Grid(
-        f"The numbers ({confidence(result.confidence_level)} confidence)",
+        f"The numbers ({confidence(result.confidence_level)} confidence; the upper limits cover {result.covered})",
         ("measure", "estimate", "at least", "at most"),
         rows,
     )
@@ -153,13 +154,16 @@ def _low_rates(result: Audit) -> Grid:
     for target in LOW_RATES:
         found = result.tpr_at(target)
         assert found.fpr is not None
-        shares = percent(found.estimate), percent_down(found.lower), percent_up(found.upper)
         accused = f"{percent(found.fpr.estimate)} ({percent_down(found.fpr.lower)} to {percent_up(found.fpr.upper)})"
-        rows.append((percent(target), *shares, accused))
+        shares = percent(found.estimate), percent_down(found.lower), percent_up(found.upper)
+        if not found.measurable:
+            accused, shares = capital(found.about), (NOT_MEASURED, NOT_MEASURED, NOT_MEASURED)
+        rows.append((percent(target), accused, *shares))
     return Grid(
-        "Attacks that accuse few outsiders: chosen for a false positive rate on some records, counted on others",
-        ("outsiders accused, as asked", "members found", "at least", "at most", "outsiders accused, counted"),
+        "Attacks that accuse few outsiders: each was chosen on some records and counted on others",
+        ("outsiders accused, asked for", "measured", "members found", "at least", "at most"),
         rows,
+        frozenset({1}),
     )
 
 
@@ -183,26 +187,29 @@ def _picture(result: Audit, guarantee: Guarantee | None) -> Section:
 
 
 def _queries(result: Audit) -> Section:
-    ranked = sorted(result.queries.items(), key=lambda item: -item[1].estimate)
+    *single, together = result.queries.items()
+    ranked = [together, *sorted(single, key=lambda item: -item[1].estimate)]
     shown, level = ranked[:MOST_QUERIES], confidence(result.confidence_level)
     sides = [np.array([getattr(found, side) for _, found in shown]) for side in ("estimate", "lower", "upper")]
     names = [clean(name) for name, _ in shown]
-    best, found = shown[0]
+    listed = "; ".join(f"{name} {about(found.estimate)}" for name, (_, found) in zip(names[:5], shown, strict=False))
     picture = draw(
         "queries",
         lambda ax: QueriesDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
-        alt=f"Advantage of each query with limits; the strongest is {clean(best)} with {about(found.estimate)}.",
-        caption=f"Advantage by query, the strongest on top. Lines: {level} limits, all at once; dashed: a blind guess.",
+        alt=f"Advantage by query with limits: {listed}.",
+        caption=f"Advantage by query; on top that of the verdict. Lines: {level} limits; dashed: a blind guess.",
         size=(5.6, height_of(names)),
     )
     blocks: list[Block] = [
         Text(
-            "A query is what the attacker asks about a record. Each was given its own best attack; the limits hold "
-            "for all queries at once, so they are a little wider than those of the answer."
+            "A query is what the attacker asks about a record. The first line is the advantage of the verdict. Each of "
+            "the others is that of one query alone, from one split of the records, with limits that hold for all of "
+            "them at once: they are wider, and the upper ones cover attackers who use that query by a threshold or "
+            "fixed cells."
         ),
         Pictures([picture]),
         Grid(
-            f"Advantage by query ({level} confidence for all at once)",
+            f"Advantage by query ({level} confidence)",
             ("query", "estimate", "at least", "at most"),
             [(name, *_limits(found)) for name, found in shown],
         ),
@@ -228,13 +235,12 @@ def _assumed(result: Audit, guarantee: Guarantee | None) -> Section:
 
 
 def _untested(result: Audit) -> Section:
-    evidence = result.evidence
-    covered = upper_class(evidence, result.attack.candidate.view)
     items = [
-        f"Small leaks: with {count(evidence.members)} members and {count(evidence.non_members)} others counted, an "
-        f"advantage below about {up(result.detectable)} is found in fewer than four of five audits.",
+        f"Small leaks: with {count(result.members)} members and {count(result.non_members)} outsiders, an advantage "
+        f"below about {up(result.smallest_visible)} is found in fewer than four of five audits, even if its attack "
+        "were known beforehand.",
         f"Other queries than these: {', '.join(result.queries)}. A better question may tell more.",
-        f"Other attackers than {covered}: the upper limits say nothing about them.",
+        f"Other attackers than {result.covered}: the upper limits say nothing about them.",
         "Membership beyond these records: people who are in neither of the two samples, and other trainings of the "
         "same model, may fare differently.",
         "Repeated releases: a second release from the same data adds to what the first gave away, and was not seen.",
@@ -259,7 +265,8 @@ def _call(result: Audit) -> str:
         else ("audit", "members, non_members")
     )
     metric = repr(result.metric) if isinstance(result.metric, str) else "…"
+    more = "" if result.tolerate is None else f", tolerate={result.tolerate!r}"
     return (
         f"wi.{name}({data}, prior={result.prior!r}, metric={metric}, confidence_level={result.confidence_level!r}, "
-        f"assignment={result.assignment!r}, rng=…)"
+        f"assignment={result.assignment!r}{', person=…' if result.person_level else ''}{more})"
     )

@@ -1,4 +1,4 @@
-"""What a report is made of: sections of paragraphs, lists, tables and pictures. The template knows no more."""
+"""What a report is made of: a verdict, and sections of paragraphs, lists, tables and pictures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-__all__ = ["Block", "Code", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text"]
+__all__ = ["Block", "Card", "Code", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text"]
+
+LONGEST_LEAD = 140
+"""Letters of a verdict that are set in bold."""
 
 
 @dataclass(frozen=True)
@@ -16,6 +19,42 @@ class Text:
     kind: ClassVar[str] = "text"
     text: str
     tone: str = "plain"
+
+
+@dataclass(frozen=True)
+class Card:
+    """The verdict: its state as a word with an icon, so that nothing rests on colour alone, and the sentence."""
+
+    kind: ClassVar[str] = "card"
+    state: str
+    text: str
+
+    @property
+    def lead(self) -> str:
+        """The first sentence, or what stands before its colon if it is long."""
+        first = self.text.partition(". ")
+        found = "".join(first[:2]) if len(first[0]) <= LONGEST_LEAD else "".join(self.text.partition(": ")[:2])
+        return found.rstrip()
+
+    @property
+    def icon(self) -> str:
+        """A sign for the state."""
+        return _LOOKS[self.state][0]
+
+    @property
+    def tone(self) -> str:
+        """The colour of the state: "bad", "good" or "open"."""
+        return _LOOKS[self.state][1]
+
+
+_LOOKS = {
+    "leak": ("✕", "bad"),
+    "exceeds": ("✕", "bad"),
+    "within": ("✓", "good"),
+    "undecided": ("?", "open"),
+    "none found": ("?", "open"),
+    "no verdict": ("!", "bad"),
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +109,7 @@ class Pictures:
     pictures: Sequence[Picture]
 
 
-Block = Text | Heading | Items | Code | Grid | Pictures
+Block = Text | Card | Heading | Items | Code | Grid | Pictures
 
 
 @dataclass(frozen=True)
@@ -90,3 +129,5 @@ class Report:
     about: str
     """What the report is about, in half a sentence."""
     sections: Sequence[Section]
+    verdict: Card | None = None
+    """What stands before everything else."""

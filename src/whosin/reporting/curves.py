@@ -35,7 +35,10 @@ def roc_pictures(
 ) -> Pictures:
     """Draw the curves with even steps, and with logarithmic ones down to the false positive rate ``lowest``."""
     words = _in_words(measured, promised)
-    limits = "" if measured is None else f" Shaded: {confidence(measured[1].confidence_level)} limits, all at once."
+    limits = ""
+    if measured is not None:
+        level = confidence(measured[1].confidence_level)
+        limits = f" Shaded: {level} limits, all at once, of attackers who compare this score with a threshold."
     captions = {
         "linear": "Members found against outsiders accused; the dashed diagonal is a blind guess." + limits,
         "log": "The same at low rates, on logarithmic axes: what an attacker reaches who hardly accuses anybody.",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from whosin.reporting.drawing import as_percent, draw, label_axis
 from whosin.reporting.origin import Setting
 from whosin.reporting.words import (
     about,
+    capital,
     clean,
     confidence,
     count,
@@ -59,9 +60,9 @@ def at_risk(result: Audit, setting: Setting) -> Section:
         )
     if not setting.individuals:
         return Section("who", "Who is at risk", [Text(f"{opening} {LEFT_OUT}")])
-    named = "Records are named by the ids that were given." if setting.ids is not None else (
-        "Records are named by their row in the data as given; the first row is row 0."
-    )  # fmt: skip
+    named = "Records are named by their row in the data as given; the first row is row 0."
+    if setting.ids is not None or result.person_level:
+        named = f"{capital(result.unit)} are named by the ids that were given."
     chance = "" if surely else " The order below may be chance."
     blocks: list[Block] = [
         Text(f"{opening}{chance} {named}"),
@@ -79,7 +80,7 @@ def _ranked(result: Audit, ids: Sequence[object] | None, level: str) -> list[Blo
     """Return the members of the highest scores as a picture and as a table."""
     closest = result.closest if isinstance(result, SyntheticAudit) else None
     ranked = result.individual.highest(LISTED, "member")
-    names = [clean(ids[row["index"]]) if ids is not None else f"row\u00a0{row['index']}" for row in ranked]
+    names = [_name(row, ids) for row in ranked]
     sides = [np.array([row[side] for row in ranked]) for side in ("risk", "simultaneous_lower", "simultaneous_upper")]
     prior = percent(result.prior)
     picture = draw(
@@ -91,7 +92,7 @@ def _ranked(result: Audit, ids: Sequence[object] | None, level: str) -> list[Blo
         f"once; dashed: the {prior} before the answer.",
         size=(5.6, height_of(names)),
     )
-    head = ["record", "probability of membership", "at least", "at most"]
+    head = ["person" if result.person_level else "record", "probability of membership", "at least", "at most"]
     rows = [
         [name, percent(row["risk"]), percent_down(row["simultaneous_lower"]), percent_up(row["simultaneous_upper"])]
         for name, row in zip(names, ranked, strict=True)
@@ -101,6 +102,13 @@ def _ranked(result: Audit, ids: Sequence[object] | None, level: str) -> list[Blo
         rows = [[*cells, f"row\u00a0{closest[row['index']]}"] for cells, row in zip(rows, ranked, strict=True)]
     caption = f"The members with the highest scores, the highest first; limits hold for all records at once ({level})"
     return [Pictures([picture]), Grid(caption, head, rows, frozenset({4}))]
+
+
+def _name(row: Mapping[str, Any], ids: Sequence[object] | None) -> str:
+    """What to call an exposed record or person."""
+    if ids is not None:
+        return clean(ids[row["index"]])
+    return clean(row["person"]) if "person" in row else f"row\u00a0{row['index']}"
 
 
 def _paint_ranked(ax: Axes, display: RankedDisplay) -> None:
@@ -180,8 +188,8 @@ def groups(result: Audit) -> Section:
     return Section("groups", "Which groups", blocks)
 
 
-def released_rows(size: ReleaseSize | None) -> Section:
-    """Return the advantage against the number of released rows."""
+def released_rows(size: ReleaseSize | None, *, judged: bool = True) -> Section:
+    """Return the advantage against the number of released rows, and how many rows may be if that can be ``judged``."""
     title = "How much may be released"
     if size is None:
         return Section("size", title, [Text("Not measured: it takes the built-in queries, and others were asked.")])
@@ -198,21 +206,24 @@ def released_rows(size: ReleaseSize | None) -> Section:
         (count(rows), about(found.estimate), down(found.lower), up(found.upper))
         for rows, found in zip(size.sizes, size.advantages, strict=True)
     ]
-    allowed = [(f"{target:g}", _rows_within(size, target)) for target in TOLERATED]
     blocks: list[Block] = [
         Text(
             f"Fewer rows tell less. The curve follows an attacker who asks {size.query} of the first rows of the "
-            "release, in random order. It says nothing about attackers who ask something else, nor about rows made "
-            "anew."
+            "release, in random order, and ends with the advantage of the verdict, by all rows and queries. It says "
+            "nothing about attackers who ask something else, nor about rows made anew."
         ),
         Pictures([picture]),
-        Grid(
-            f"Most rows at which, and below which, every upper limit is within what is tolerated ({level})",
-            ("tolerated advantage", "rows"),
-            allowed,
-        ),
-        Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured),
     ]
+    if judged:
+        blocks.append(
+            Grid(
+                "Most rows at which, and below which, every upper limit is within what is tolerated, for attackers who "
+                f"use {size.query} ({level})",
+                ("tolerated advantage", "rows"),
+                [(f"{target:g}", _rows_within(size, target)) for target in TOLERATED],
+            )
+        )
+    blocks.append(Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured))
     return Section("size", title, blocks)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -40,6 +40,16 @@ def several_report(results: Mapping[str, Audit], setting: Setting) -> Report:
 
 
 def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Section]:
+    verdicts = [(name, found.verdict.state, found.verdict.sentence) for name, found in results.items()]
+    yield Section(
+        "answer",
+        "The answer",
+        [
+            Text(_in_one_sentence(results), "answer"),
+            Grid("The verdicts", ("audit", "verdict", "in words"), verdicts, frozenset({1, 2})),
+            Text(_together(results)),
+        ],
+    )
     yield Section(
         "question",
         "The question",
@@ -50,7 +60,6 @@ def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Sectio
             )
         ],
     )
-    yield Section("answer", "The answer", [Text(_in_one_sentence(results), "answer"), Text(_together(results))])
     yield Section("picture", "The picture", [Pictures([_picture(results)]), _table(results)])
     yield Section("each", "Each audit in words", _each(results))
     if setting.guarantee is not None:
@@ -69,19 +78,24 @@ def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Sectio
 
 
 def _in_one_sentence(results: Mapping[str, Audit]) -> str:
-    beyond = [name for name, found in results.items() if found.advantage.lower > 0.0]
-    worst = max(results, key=lambda name: results[name].advantage.estimate)
-    found = results[worst].advantage
-    if not beyond:
-        return (
-            f"In none of the {len(results)} audits was an attack found that beats chance; the largest upper limit of "
-            f"an advantage is {up(max(each.advantage.upper for each in results.values()))}."
-        )
-    return (
-        f"In {len(beyond)} of {len(results)} audits an attack beats chance ({'; '.join(beyond)}); the largest "
-        f"advantage is that of {worst}, about {about(found.estimate)}, at least {down(found.lower)} and at most "
-        f"{up(found.upper)} ({confidence(results[worst].confidence_level)} confidence)."
-    )
+    judged = {name: found.advantage for name, found in results.items() if found.problem is None}
+    leaking = [name for name, found in judged.items() if found.lower > 0.0]
+    parts = [f"In {len(leaking)} of {len(results)} audits a leak was found{_named(leaking)}."]
+    if leaking:
+        worst = max(leaking, key=lambda name: judged[name].lower)
+        level = confidence(judged[worst].confidence_level)
+        parts.append(f"The largest lower limit is that of {worst}: {down(judged[worst].lower)} ({level} confidence).")
+    elif judged:
+        highest = up(max(found.upper for found in judged.values()))
+        parts.append(f"An advantage of up to {highest} remains possible even for the attackers that each covers.")
+    without = [name for name in results if name not in judged]
+    if without:
+        parts.append(f"No verdict is possible in {len(without)}{_named(without)}.")
+    return " ".join(parts)
+
+
+def _named(names: Sequence[str]) -> str:
+    return f" ({'; '.join(names)})" if names else ""
 
 
 def _together(results: Mapping[str, Audit]) -> str:
@@ -111,14 +125,15 @@ def _table(results: Mapping[str, Audit]) -> Grid:
     rows = []
     for name, found in results.items():
         low = found.tpr_at(RATE)
+        few = f"{percent(low.estimate)} ({percent_down(low.lower)} to {percent_up(low.upper)})"
         rows.append(
             (
                 name,
                 count(found.members),
                 count(found.non_members),
                 *_limits(found.advantage),
-                f"{percent(low.estimate)} ({percent_down(low.lower)} to {percent_up(low.upper)})",
-                up(found.detectable),
+                few if low.measurable else "not measurable",
+                up(found.smallest_visible),
             )
         )
     head = (
@@ -129,9 +144,9 @@ def _table(results: Mapping[str, Audit]) -> Grid:
         "at least",
         "at most",
         f"members found at {percent(RATE)} accused",
-        "smallest leak likely found",
+        "smallest leak likely seen, were its attack known",
     )
-    return Grid("The audits side by side; each with its own limits", head, rows)
+    return Grid("The audits side by side; each with its own limits, for the attackers that it covers", head, rows)
 
 
 def _limits(found: Estimate) -> tuple[str, str, str]:
@@ -151,7 +166,8 @@ def _promise(results: Mapping[str, Audit], guarantee: Guarantee) -> list[Block]:
     rows = []
     for name, found in results.items():
         held = found.compare(guarantee)
-        rows.append((name, up(held.promised_advantage), *_limits(held.advantage), held.verdict))
+        verdict = held.verdict if found.problem is None else "no verdict"
+        rows.append((name, up(held.promised_advantage), *_limits(held.advantage), verdict))
     head = ("audit", "promised, at most", "measured", "at least", "at most", "verdict")
     return [Grid(f"Advantages held against {guarantee}", head, rows, frozenset({5})), Text(guarantee.explain())]
 

@@ -97,24 +97,28 @@ def compare(audits: Sequence[AuditAnswer]) -> CompareAnswer:
     """Set finished audits side by side.
 
     Each interval holds with its own confidence, so all of them hold together with at least one minus the sum of what
-    is missing to certainty (Bonferroni). Two audits are said to differ only if their intervals do not meet.
+    is missing to certainty (Bonferroni). Two audits are said to differ only if their intervals do not meet; one
+    whose set-up allows no verdict is left out.
     """
-    ranked = sorted(audits, key=lambda audit: -_advantage(audit).estimate)
+    judged = [audit for audit in audits if audit.summary is not None and audit.summary.verdict.state != "no verdict"]
+    ranked = sorted(judged, key=lambda audit: -_advantage(audit).estimate)
     missing = sum(1.0 - _advantage(audit).confidence_level for audit in audits)
     level = max(0.0, round(1.0 - missing, 10))
     statements = [
         f"“{one.shown}” gives away more than “{other.shown}”: an advantage of at least "
-        f"{down(_advantage(one).lower)} against at most {up(_advantage(other).upper)}."
+        f"{down(_advantage(one).lower)}, against at most {up(_advantage(other).upper)} for the attackers that are "
+        "covered there."
         for place, one in enumerate(ranked)
         for other in ranked[place + 1 :]
         if _advantage(one).lower > _advantage(other).upper
     ]
-    if not statements:
+    if len(ranked) > 1 and not statements:
         first = ranked[0]
         statements.append(
             "No difference is shown: the intervals meet. The largest estimate is that of "
-            f"“{first.shown}”, {about(_advantage(first).estimate)}, which may be chance."
+            f"“{first.shown}”, {about(_advantage(first).estimate)}, which could be chance."
         )
+    statements += [f"“{audit.shown}” allows no verdict, and was left out." for audit in audits if audit not in judged]
     queries = {audit.summary.query for audit in audits if audit.summary is not None}
     if len(queries) > 1:
         statements.append("Not the same was asked in each, so the upper limits cover different attackers.")

@@ -14,7 +14,7 @@ import numpy as np
 from whosin.errors import AssumptionWarning, InputError
 
 if TYPE_CHECKING:
-    from whosin.auditing import Audit
+    from whosin.auditing import Audit, TprAtFpr
     from whosin.guarantees import Guarantee
     from whosin.tables import Table
 
@@ -27,6 +27,10 @@ CURVE_POINTS = 201
 LONGEST_HEAD = 100_000
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 RATES = (0.001, 0.01, 0.1)
+_OPTIONS = (
+    "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
+)  # fmt: skip
+_RATE = ("measurable", "estimate", "lower", "upper", "confidence_level")
 _REPORT_SHARE = 0.1
 """Share of the progress that is left for the report."""
 
@@ -107,6 +111,8 @@ def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress
         tables["synthetic"],
         columns=options["columns"] or None,
         groups=options["groups"] or None,
+        person=options["person"],
+        tolerate=options["tolerate"],
         prior=options["prior"],
         confidence_level=options["confidence_level"],
         assignment=options["assignment"],
@@ -124,6 +130,8 @@ def _of_scores(table: Table, options: Mapping[str, Any], progress: Progress) -> 
         options["member_column"],
         columns=options["columns"],
         groups=options["groups"],
+        person=options["person"],
+        tolerate=options["tolerate"],
         prior=options["prior"],
         confidence_level=options["confidence_level"],
         assignment=options["assignment"],
@@ -144,18 +152,21 @@ def _promised(options: Mapping[str, Any]) -> Guarantee | None:
 def _summary(found: Audit, promised: Guarantee | None, remarks: list[str]) -> dict[str, Any]:
     """Return what stays in the history: curves and sentences, and no record, not even as a row number."""
     fpr = np.unique(np.concatenate([np.linspace(0.0, 1.0, CURVE_POINTS), np.geomspace(1e-4, 1.0, 41)]))
-    verdict = None if promised is None else found.compare(promised)
+    compared = None if promised is None or found.problem is not None else found.compare(promised)
     return {
+        "verdict": found.verdict.to_dict(),
         "explanation": found.explain(),
         "advantage": _limits(found.advantage),
         "accuracy": _limits(found.risk("accuracy")),
-        "tpr_at": {f"{rate:g}": _limits(found.tpr_at(rate)) for rate in RATES},
+        "tpr_at": {f"{rate:g}": _rate(found.tpr_at(rate)) for rate in RATES},
+        "covered": found.covered,
+        "unit": found.unit,
         "members": found.members,
         "non_members": found.non_members,
         "released": getattr(found, "synthetic", None),
         "prior": found.prior,
         "query": found.query,
-        "detectable": found.detectable,
+        "smallest_visible": found.smallest_visible,
         "roc": {
             "fpr": fpr.tolist(),
             "tpr": np.asarray(found.roc.tpr(fpr)).tolist(),
@@ -164,13 +175,18 @@ def _summary(found: Audit, promised: Guarantee | None, remarks: list[str]) -> di
         },
         "assumes": list(found.assumes),
         "remarks": remarks,
-        "comparison": None if verdict is None else {"verdict": verdict.verdict, "text": verdict.text},
+        "comparison": None if compared is None else {"verdict": compared.verdict, "text": compared.text},
         "promise": None if promised is None else str(promised),
     }
 
 
 def _limits(found: Any) -> dict[str, float]:
     return {name: float(getattr(found, name)) for name in ("estimate", "lower", "upper", "confidence_level")}
+
+
+def _rate(found: TprAtFpr) -> dict[str, Any]:
+    known = found.to_dict()
+    return {**{name: known[name] for name in _RATE}, "about": found.about, "fpr": known["fpr"]["estimate"]}
 
 
 def _command(request: Mapping[str, Any]) -> str:
@@ -186,7 +202,7 @@ def _command(request: Mapping[str, Any]) -> str:
         words += ["--columns", ",".join(options["columns"])]
     for name in options["groups"]:
         words += ["--group", name]
-    for name in ("prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed"):
+    for name in _OPTIONS:
         if options[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(options[name])]
     return shlex.join(words)

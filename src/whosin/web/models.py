@@ -117,7 +117,28 @@ class Curve(BaseModel):
     upper: list[float]
 
 
+class Rate(BaseModel):
+    """Members found by an attack that accuses few outsiders; no estimate where that is not measurable."""
+
+    measurable: bool
+    about: str
+    estimate: float | None
+    lower: float
+    upper: float
+    confidence_level: float
+    fpr: float | None
+    """Share of the outsiders that it accused."""
+
+
 class Verdict(BaseModel):
+    """The sentence to act on."""
+
+    state: Literal["leak", "exceeds", "within", "undecided", "none found", "no verdict"]
+    sentence: str
+    tolerate: float | None
+
+
+class Comparison(BaseModel):
     """What a measurement says about a promise."""
 
     verdict: str
@@ -127,20 +148,24 @@ class Verdict(BaseModel):
 class Summary(BaseModel):
     """The numbers of an audit; no record is named."""
 
+    verdict: Verdict
     explanation: str
     advantage: Limits
     accuracy: Limits
-    tpr_at: dict[str, Limits]
+    tpr_at: dict[str, Rate]
+    covered: str
+    """Whom the upper limits cover."""
+    unit: Literal["people", "records"]
     members: int
     non_members: int
     released: int | None
     prior: float
     query: str
-    detectable: float
+    smallest_visible: float
     roc: Curve
     assumes: list[str]
     remarks: list[str]
-    comparison: Verdict | None
+    comparison: Comparison | None
     promise: str | None
 
 
@@ -155,6 +180,7 @@ def _blank(value: Any) -> Any:
 
 
 Names = Annotated[list[str], BeforeValidator(_listed), Field(max_length=100)]
+Column = Annotated[str, Field(min_length=1, max_length=200)]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
@@ -166,7 +192,9 @@ class AuditOptions(_Strict):
     assignment: Literal["unknown", "random", "independent trainings"] = "unknown"
     columns: Names = Field(default_factory=list)
     groups: Names = Field(default_factory=list)
-    member_column: Annotated[str, Field(min_length=1, max_length=200)] = "member"
+    member_column: Column = "member"
+    person: Annotated[Column | None, BeforeValidator(_blank)] = None
+    tolerate: Annotated[Share | None, BeforeValidator(_blank)] = None
     promised_epsilon: Annotated[Epsilon | None, BeforeValidator(_blank)] = None
     promised_delta: Annotated[Delta | None, BeforeValidator(_blank)] = None
     seed: Annotated[Seed | None, BeforeValidator(_blank)] = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,8 +91,6 @@ class Office:
         except ValidationError as error:
             raise InputError(in_words(error.errors())) from None
         _check_options(options, kind)
-        if options.seed is None:
-            options.seed = secrets.randbelow(2**31)
         files = {role: received.files[role] for role in roles}
         limits = self.settings.limits
         request = {
@@ -175,6 +172,10 @@ def _kind(received: Received) -> tuple[str, tuple[str, ...]]:
     for kind, roles in (("scores", ("scores",)), ("tables", ("train", "holdout", "synthetic"))):
         if set(received.files) == set(roles):
             return kind, roles
+    if set(received.files) == {"train", "synthetic"}:
+        from whosin.auditing.copies import NO_HOLDOUT
+
+        raise InputError(NO_HOLDOUT)
     got = ", ".join(received.files) or "none"
     raise InputError(f"an audit takes the three files train, holdout and synthetic, or one file of scores; got {got}")
 

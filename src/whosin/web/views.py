@@ -9,11 +9,22 @@ from numpy.typing import NDArray
 
 import whosin.reporting
 from whosin.guarantees import Guarantee
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Text
-from whosin.reporting.words import about, confidence, count, down, percent, percent_down, percent_up, up
+from whosin.reporting.blocks import Block, Card, Grid, Heading, Items, Picture, Pictures, Text
+from whosin.reporting.words import (
+    NOT_MEASURED,
+    about,
+    capital,
+    confidence,
+    count,
+    down,
+    percent,
+    percent_down,
+    percent_up,
+    up,
+)
 from whosin.web import answers
 from whosin.web.drawing import Interval, Line, curves, intervals
-from whosin.web.models import CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery, Limits, Summary
+from whosin.web.models import CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery, Limits, Rate, Summary
 
 __all__ = ["BASE_STYLE", "calibrated", "explained", "of_comparison", "of_guarantee", "of_summary"]
 
@@ -75,45 +86,42 @@ def _rates(log: bool) -> NDArray[np.float64]:
 
 
 def of_summary(summary: Summary) -> list[Block]:
-    """Return the number with its interval first, then the sentence, the picture and the rest of an audit."""
+    """Return the verdict first, then the paragraph, the numbers, the picture and the rest of an audit."""
     found, level = summary.advantage, confidence(summary.advantage.confidence_level)
-    blocks: list[Block] = [Text(_sentence(found), "answer"), Text(summary.explanation)]
+    blocks: list[Block] = [Card(summary.verdict.state, summary.verdict.sentence), Text(summary.explanation)]
     blocks += [Text(remark, "warning") for remark in summary.remarks]
     if summary.comparison is not None:
         text = f"{summary.comparison.text[:1].upper()}{summary.comparison.text[1:]}"
         blocks += [Heading(f"Held against {summary.promise}: {summary.comparison.verdict}"), Text(text)]
     rows = [("advantage", *_limits(found)), ("right guesses", *_shares(summary.accuracy))]
-    rows += [
-        (f"members found where about {percent(float(rate))} of the outsiders are accused", *_shares(share))
-        for rate, share in summary.tpr_at.items()
+    caption = f"The numbers ({level} confidence; the upper limits cover {summary.covered})"
+    rates = [(percent(float(asked)), *_rate(rate)) for asked, rate in summary.tpr_at.items()]
+    head = ("outsiders accused, asked for", "measured", "members found", "at least", "at most")
+    blocks += [
+        Grid(caption, ("what", "estimate", "at least", "at most"), rows),
+        Grid("Attacks that accuse few outsiders", head, rates, frozenset({1})),
     ]
     roc = summary.roc
     line = Line(
         np.array(roc.fpr), np.array(roc.tpr), "measured, with its limits", np.array(roc.lower), np.array(roc.upper)
     )
     alt = f"Measured curve. The advantage is about {about(found.estimate)}."
-    caption = f"Members found against outsiders accused. Shaded: {level} limits, all at once; dashed: a blind guess."
+    caption = (
+        f"Members found against outsiders accused. Shaded: {level} limits, all at once, of attackers who compare this "
+        "score with a threshold; dashed: a blind guess."
+    )
     blocks += [
-        Grid(f"The numbers ({level} confidence)", ("what", "estimate", "at least", "at most"), rows),
         Pictures([Picture(curves([line], alt), alt, caption)]),
         Heading("This assumes"),
         Items([f"{text[:1].upper()}{text[1:]}." for text in summary.assumes]),
         Text(
-            f"With {count(summary.members)} members and {count(summary.non_members)} others, an advantage below about "
-            f"{up(summary.detectable)} is found in fewer than four of five audits. What was not found may be there.",
+            f"With {count(summary.members)} members and {count(summary.non_members)} others ({summary.unit}), an "
+            f"advantage below about {up(summary.smallest_visible)} is found in fewer than four of five audits, even if "
+            "its attack were known beforehand. What was not found may be there.",
             "small",
         ),
     ]
     return blocks
-
-
-def _sentence(found: Limits) -> str:
-    limits = (
-        f"at least {down(found.lower)} and at most {up(found.upper)} ({confidence(found.confidence_level)} confidence)"
-    )
-    if found.lower > 0.0:
-        return f"Yes, members can be told from others: the advantage is about {about(found.estimate)}, {limits}."
-    return f"No attack was found that beats chance: the advantage is about {about(found.estimate)}, {limits}."
 
 
 def of_comparison(answer: CompareAnswer) -> list[Block]:
@@ -123,20 +131,21 @@ def of_comparison(answer: CompareAnswer) -> list[Block]:
     rows = [
         (
             name,
+            summary.verdict.state,
             *_limits(summary.advantage),
-            percent(summary.tpr_at["0.01"].estimate),
+            _rate(summary.tpr_at["0.01"])[1],
             count(summary.members),
             count(summary.non_members),
-            *([_verdict(summary)] if held else []),
+            *([_held(summary)] if held else []),
         )
         for name, summary in known
     ]
-    head = ("audit", "advantage", "at least", "at most", "found at 1%", "members", "others", "promise")[: 7 + held]
+    head = ("audit", "verdict", "advantage", "at least", "at most", "found at 1%", "members", "others", "promise")
     bars = [Interval(name, s.advantage.estimate, s.advantage.lower, s.advantage.upper) for name, s in known]
     lines = [Line(np.array(s.roc.fpr), np.array(s.roc.tpr), name) for name, s in known]
     words = "; ".join(f"{name}: {about(s.advantage.estimate)}" for name, s in known)
     return [
-        Grid("Side by side", head, rows, frozenset({7})),
+        Grid("Side by side", head[: 8 + held], rows, frozenset({1, 8})),
         Pictures(
             [
                 Picture(
@@ -154,7 +163,7 @@ def of_comparison(answer: CompareAnswer) -> list[Block]:
     ]
 
 
-def _verdict(summary: Summary) -> str:
+def _held(summary: Summary) -> str:
     return "none" if summary.comparison is None else f"{summary.promise}: {summary.comparison.verdict}"
 
 
@@ -164,3 +173,10 @@ def _limits(found: Limits) -> tuple[str, str, str]:
 
 def _shares(found: Limits) -> tuple[str, str, str]:
     return percent(found.estimate), percent_down(found.lower), percent_up(found.upper)
+
+
+def _rate(found: Rate) -> tuple[str, str, str, str]:
+    """The share of the outsiders accused, and the members found with limits."""
+    if found.estimate is None or found.fpr is None:
+        return capital(found.about), NOT_MEASURED, NOT_MEASURED, NOT_MEASURED
+    return percent(found.fpr), percent(found.estimate), percent_down(found.lower), percent_up(found.upper)
