@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from whosin.auditing.learned import FEWEST
 from whosin.auditing.sides.labels import pairs_alike
 from whosin.auditing.sides.pool import Pool
-from whosin.auditing.sides.scores import column_scores, learn_sides
-from whosin.compute.one_thread import one_thread
+from whosin.auditing.sides.scores import chances_inside, column_scores
 
 __all__ = ["Dependence", "dependence"]
 
@@ -78,9 +77,10 @@ def dependence(pool: Pool, rng: np.random.Generator) -> Dependence:
     has a known law (:func:`pairs_alike`), so that false alarms are at most 0.1 % (Bonferroni over all comparisons).
 
     Where the populations differ, neighbours stand together as well. How often that makes a pair stand on one side is
-    estimated by a rule that is learned from the columns, three folds left out in turn, and too smooth to know single
-    families; only pairs beyond that, by a binomial test and by 0.1, are called dependence. This part is an estimate:
-    it can miss dependence, and it can call a very rough difference of populations dependence.
+    estimated by rules that are learned from the columns, three folds left out in turn, and too smooth to know single
+    families (logistic regression with squares, and boosted trees); only pairs beyond all of them, by a binomial test
+    and by 0.1, are called dependence. This part is an estimate: it can miss dependence, and it can call a very rough
+    difference of populations dependence.
 
     A column of whole steps, all different, whose order alone tells the sides apart, is named as well.
 
@@ -153,27 +153,27 @@ def _judged(pool: Pool, pairs: Indices, rng: np.random.Generator, column: str | 
     alike, apart = pairs_alike(int(same.sum()), len(pairs), int(inside.sum()))
     if min(alike, apart) > LEVEL:
         return _NOTHING
-    expected, share = _explained(pool, pairs, rng), float(same.mean())
-    more = float(binom.sf(same.sum() - 1, len(pairs), expected))
-    fewer = float(binom.cdf(same.sum(), len(pairs), expected))
+    expected, number, share = _explained(pool, pairs, rng), int(same.sum()), float(same.mean())
+    low, high = min(expected), max(expected)
     return _Signal(
-        max(alike, more) if share >= expected + EFFECT else 1.0,
-        max(apart, fewer) if share <= expected - EFFECT else 1.0,
+        max(alike, float(binom.sf(number - 1, len(pairs), high))) if share >= high + EFFECT else 1.0,
+        max(apart, float(binom.cdf(number, len(pairs), low))) if share <= low - EFFECT else 1.0,
         column,
     )
 
 
-def _explained(pool: Pool, pairs: Indices, rng: np.random.Generator) -> float:
-    """The share of pairs on one side if sides depend on the columns by a smooth rule, and on no relative."""
+def _explained(pool: Pool, pairs: Indices, rng: np.random.Generator) -> list[float]:
+    """The share of pairs on one side if sides depend on the columns, and on no relative: by three rules.
+
+    The rules are: on no column, by a quadratic score, by trees.
+    """
     rows = pairs.ravel()
     inside = rows < pool.split
-    members, others = int(inside.sum()), int((~inside).sum())
-    odds = np.full(len(rows), np.log((members + 0.5) / (others + 0.5)))
-    if min(members, others) >= FEWEST:
-        with one_thread:
-            odds += learn_sides(column_scores(pool, rows, rng).values, inside, rng)[1]
-    chance = 1.0 / (1.0 + np.exp(-odds.reshape(pairs.shape)))
-    return float(np.mean(chance.prod(axis=1) + (1.0 - chance).prod(axis=1)))
+    rules = [np.full(len(rows), inside.mean())]
+    if min(inside.sum(), (~inside).sum()) >= FEWEST:
+        rules += chances_inside(column_scores(pool, rows, rng).values, inside, rng)
+    chances = [rule.reshape(pairs.shape) for rule in rules]
+    return [float(np.mean(one.prod(axis=1) + (1.0 - one).prod(axis=1))) for one in chances]
 
 
 def _paired(rows: Indices, groups: Indices, rng: np.random.Generator) -> Indices:
@@ -190,6 +190,8 @@ def _paired(rows: Indices, groups: Indices, rng: np.random.Generator) -> Indices
 
 def _neighbours(pool: Pool, rows: Indices, rng: np.random.Generator) -> Indices:
     """Disjoint pairs of nearest rows; each search leaves out a quarter of the rows at most."""
+    if len(rows) < 2 * FEWEST_PAIRS:
+        return np.empty((0, 2), dtype=np.int64)
     order = rng.permutation(len(rows))
     targets = order[: min(MOST_PAIRS, max(FEWEST_TARGETS, WORK // (len(rows) * len(pool.names))))]
     pairs = []

@@ -1,4 +1,4 @@
-"""Numbers about each record that do not know the sides, and a rule learned from them that does."""
+"""Numbers about each record that do not know the sides, and rules learned from them that do."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from whosin.auditing.learned import learn_score
 from whosin.auditing.sides.pool import Pool
+from whosin.compute.one_thread import one_thread
 
-__all__ = ["Scores", "column_scores", "learn_sides", "ranks"]
+__all__ = ["Scores", "chances_inside", "column_scores", "learn_sides", "ranks"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -90,13 +91,32 @@ def _categories(codes: Array) -> list[Array]:
     return [*flags, ranks(counts[places].astype(np.float64))]
 
 
-def learn_sides(scores: Array, inside: Flags, rng: np.random.Generator) -> tuple[Callable[[Array], Array], Array]:
-    """Learn ln(r/q) from scores; return the rule, and what rules that did not see them say about these records."""
+def learn_sides(scores: Array, inside: Flags, rng: np.random.Generator) -> Callable[[Array], Array]:
+    """Learn ln(r/q) from the scores with the largest gaps."""
+    kept = _most_telling(scores, inside)
+    rule, _ = learn_score(scores[inside][:, kept], scores[~inside][:, kept], rng)
+    return lambda others: rule(others[:, kept])
+
+
+def chances_inside(scores: Array, inside: Flags, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The chance of each record to stand inside, by two rules that did not see it: a quadratic one, and trees."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+    kept, seed = _most_telling(scores, inside), int(rng.integers(2**31))
+    _, left_out = learn_score(scores[inside][:, kept], scores[~inside][:, kept], rng)
+    odds = np.empty(len(inside))
+    odds[inside], odds[~inside] = np.split(left_out + np.log(inside.sum() / (~inside).sum()), [int(inside.sum())])
+    trees = HistGradientBoostingClassifier(
+        max_leaf_nodes=8, min_samples_leaf=20, early_stopping=True, random_state=seed
+    )
+    folds = StratifiedKFold(3, shuffle=True, random_state=seed)
+    with one_thread:
+        found = cross_val_predict(trees, scores[:, kept], inside, cv=folds, method="predict_proba")[:, 1]
+    return 1.0 / (1.0 + np.exp(-odds)), np.asarray(found, dtype=np.float64)
+
+
+def _most_telling(scores: Array, inside: Flags) -> Indices:
     spread = scores.std(axis=0)
     gaps = np.abs(scores[inside].mean(axis=0) - scores[~inside].mean(axis=0))
-    gaps = np.where(spread > 0.0, gaps / np.maximum(spread, 1e-300), 0.0)
-    kept = np.argsort(-gaps, kind="stable")[:LEARNED_SCORES]
-    rule, left_out = learn_score(scores[inside][:, kept], scores[~inside][:, kept], rng)
-    found = np.empty(len(inside))
-    found[inside], found[~inside] = np.split(left_out, [int(inside.sum())])
-    return lambda others: rule(others[:, kept]), found
+    return np.argsort(-gaps / np.maximum(spread, 1e-9), kind="stable")[:LEARNED_SCORES]
