@@ -28,7 +28,7 @@ def summary(found: dict) -> dict:
         "members": found["members"],
         "copies": found["copies"],
         "shared_rows": found["shared_rows"],
-        "records_alone": {side: found["records_alone"][side] for side in ("estimate", "lower", "upper")},
+        "records_alone": {side: found["records_alone"][side] for side in ("differs", "p_value")},
         "points_of_roc": len(found["roc"]["fpr"]),
         "groups": len(found["groups"]),
         "exposed_groups": len(found["exposed_groups"]),

@@ -82,7 +82,7 @@ def _short(found: dict) -> dict:
     known = {"advantage": {side: found["advantage"][side] for side in ("estimate", "lower", "upper")}}
     if "release_size" in found:
         known |= {"copies": found["copies"], "shared_rows": found["shared_rows"]}
-        known |= {"records_alone": {side: found["records_alone"][side] for side in ("estimate", "lower", "upper")}}
+        known |= {"records_alone": {side: found["records_alone"][side] for side in ("differs", "p_value")}}
     return known
 
 

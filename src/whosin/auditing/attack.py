@@ -24,7 +24,7 @@ from whosin.auditing.experiment import Experiment
 from whosin.auditing.learned import FEWEST, learn_score
 from whosin.compute.differences import newcombe
 
-__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "Judge", "View", "gather"]
+__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "Judge", "View", "gather", "parts_of"]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -253,24 +253,30 @@ class Evidence:
         return Attack(candidate, threshold, int(found), self.members, int(wrong), self.non_members)
 
 
-def gather(experiment: Experiment, rng: np.random.Generator) -> Evidence:
+def gather(experiment: Experiment, rng: np.random.Generator, turn: int = 0) -> Evidence:
     """Split the data once and let the fit part propose its scores.
 
-    The fit part is a third of each side for a single query and a half for several. One record always stays held out.
-    Cost O(N log N) a query, and the fits of :func:`~whosin.auditing.learned.learn_score` for several.
+    Each side is cut at random into three parts for a single query and into two for several; the part whose ``turn`` it
+    is chooses, the others are held out. One record of a side always is.
     """
     inside, outside = experiment.columns
-    share = 1 / 3 if inside.shape[1] == 1 else 1 / 2
-    chosen = [_fit_part(len(side), share, rng) for side in (inside, outside)]
+    parts = parts_of(experiment)
+    chosen = [_fit_part(len(side), parts, turn % parts, rng) for side in (inside, outside)]
     fit = inside[chosen[0]], outside[chosen[1]]
     views = _views(experiment, fit, rng)
     candidates = tuple(candidate for view in views for candidate in _candidates(view, rng))
     return Evidence(experiment, chosen[0], chosen[1], views, candidates)
 
 
-def _fit_part(size: int, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def parts_of(experiment: Experiment) -> int:
+    """Return into how many parts each side is cut."""
+    return 3 if experiment.columns[0].shape[1] == 1 else 2
+
+
+def _fit_part(size: int, parts: int, turn: int, rng: np.random.Generator) -> NDArray[np.bool_]:
     chosen = np.zeros(size, dtype=bool)
-    chosen[rng.permutation(size)[: min(round(share * size), size - 1)]] = True
+    own = np.array_split(rng.permutation(size), parts)[turn]
+    chosen[own[: size - 1]] = True
     return chosen
 
 

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from whosin.auditing.attack import Attack, Evidence, Gain, gather
+from whosin.auditing.attack import Attack, Evidence, Gain, gather, parts_of
 from whosin.auditing.experiment import Experiment
 from whosin.errors import check_rng
 
 __all__ = ["Splits", "seed_of", "split"]
 
-MOST_SPLITS = 32
+MOST_SPLITS = 64
 FEWEST_SPLITS = 8
-SPLIT_RECORDS = 16_000
+SPLIT_RECORDS = 25_600
 """Splits times records of the smaller side, about: the more records, the less the limits of two splits differ."""
 
 
@@ -59,7 +59,7 @@ class Splits:
 
 
 def split(experiment: Experiment, rng: Any = None) -> Splits:
-    """Return the splits of an experiment: 32, and fewer for many records. The seed comes from the data by default."""
+    """Return the splits of an experiment: 64, and fewer for many records. The seed comes from the data by default."""
     seed = seed_of(*experiment.columns) if rng is None else int(check_rng(rng).integers(2**63))
     smaller = min(len(experiment.members), len(experiment.non_members))
     count = min(MOST_SPLITS, max(FEWEST_SPLITS, 4 * math.ceil(SPLIT_RECORDS / (4 * smaller))))
@@ -76,4 +76,6 @@ def seed_of(*parts: Any) -> int:
 
 
 def _evidence(experiment: Experiment, seed: int, number: int) -> Evidence:
-    return gather(experiment, np.random.default_rng([seed, number]))
+    """Make one split. Each part of a partition chooses in its turn: what favours one split disfavours another."""
+    partition, turn = divmod(number, parts_of(experiment))
+    return gather(experiment, np.random.default_rng([seed, partition]), turn)
