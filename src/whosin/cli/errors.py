@@ -3,7 +3,8 @@
 =====  ============================================================================================================
 code   meaning
 =====  ============================================================================================================
-2      the input: an option, a value, a file that is not there or cannot be read
+1      a gate was not passed: more than ``--tolerate`` was shown
+2      the input: an option, a value, a file that is not there or cannot be read, tables that allow no verdict
 70     a mistake in whosin itself; with ``WHOSIN_DEBUG=1`` in the environment the traceback comes too
 74     the machine: the disk is full, a device fails, the memory does not suffice
 130    stopped from the keyboard
