@@ -12,13 +12,17 @@ from whosin.auditing.one_run import OneRunAudit, OneRunComparison, audit_one_run
 from whosin.auditing.release_size import ReleaseSize
 from whosin.auditing.result import Audit
 from whosin.auditing.run import audit, run_audit
+from whosin.auditing.sides import Dependence, Drift
 from whosin.auditing.synthetic import SyntheticAudit, audit_synthetic
+from whosin.auditing.verdict import Verdict
 
 __all__ = [
     "Audit",
     "Band",
     "Comparison",
     "Copies",
+    "Dependence",
+    "Drift",
     "Estimate",
     "Experiment",
     "GroupRow",
@@ -30,6 +34,7 @@ __all__ = [
     "SyntheticAudit",
     "ThresholdAttack",
     "TprAtFpr",
+    "Verdict",
     "audit",
     "audit_one_run",
     "audit_synthetic",
