@@ -46,11 +46,19 @@ def test_assignment_of_the_audit_is_the_default():
 
 
 def test_consistent_and_inconclusive():
-    within = LEAK.compare(wi.PureDP(3.0))
+    rng = np.random.default_rng(3)
+    small, promise = audit(rng.normal(0.3, 1, 2000), rng.normal(0, 1, 2000)), wi.ApproxDP(1.5, 0.2)
+    within = small.compare(promise)
     assert within.verdict == "consistent"
-    assert LEAK.advantage.upper <= within.promised_advantage
+    assert small.advantage.upper <= within.promised_advantage
+    assert promise.roc().dominates(small.band.upper)
+    assert "at every FPR" in within.text
+    assert small.covered in within.text
     between = LEAK.compare(wi.PureDP(1.0))
-    assert between.verdict == "inconclusive"
+    advantage_alone = LEAK.compare(wi.PureDP(3.0))
+    assert LEAK.advantage.upper <= advantage_alone.promised_advantage
+    for found in (between, advantage_alone):
+        assert found.verdict == "inconclusive"
     for found in (within, between):
         assert "safe" not in found.text
         assert str(found).startswith(found.verdict)

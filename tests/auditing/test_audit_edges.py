@@ -94,8 +94,8 @@ def test_monotone_changes_of_scale_do_not_matter():
 
 def test_labels_of_symbols_do_not_matter():
     x, y = np.arange(400) % 5, np.arange(300) % 3
-    names = np.array(list("vwxyz"))
-    assert audit(x, y, rng=3).advantage == audit(names[x], names[y], rng=3).advantage
+    names, others = np.array(list("vwxyz")), np.array(["red", "green", "blue", "white", "black"])
+    assert audit(others[x], others[y], rng=3).advantage == audit(names[x], names[y], rng=3).advantage
 
 
 def test_a_million_scores():

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, norm
 
 from whosin.auditing import audit
-from whosin.compute.proportions import difference_lower, difference_upper
+from whosin.compute.differences import gain_lower
 from whosin.errors import InputError, InputTypeError
 
 
@@ -28,9 +28,10 @@ def test_counts_by_hand():
     inside, outside = x[held[0] & (labels[0] == "rare")], y[held[1] & (labels[1] == "rare")]
     found, wrong = a.attack.accuses(inside).sum(), a.attack.accuses(outside).sum()
     assert row.advantage.estimate == pytest.approx(found / len(inside) - wrong / len(outside))
-    counts = found, len(inside), wrong, len(outside)
-    assert row.advantage.lower == pytest.approx(float(difference_lower(*counts, 0.05 / 2 / 4)))
-    assert row.advantage.upper == pytest.approx(float(difference_upper(*counts, 0.05 / 2 / 4)))
+    level = 0.05 / 2 / 4
+    lower = gain_lower(int(found), len(inside), int(wrong), len(outside), level)
+    upper = -gain_lower(int(wrong), len(outside), int(found), len(inside), level)
+    assert (row.advantage.lower, row.advantage.upper) == pytest.approx((lower, upper))
     assert row.members == np.sum(labels[0] == "rare")
     assert row.risk == pytest.approx(a.individual.risk[:900][labels[0] == "rare"].mean())
     assert row.stands_out

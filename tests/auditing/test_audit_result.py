@@ -30,8 +30,11 @@ def test_contract_of_the_json():
     assert len(seen["individual"]["highest"]) == 10
     assert len(seen["assumes"]) >= 3
     assert [group["name"] for group in seen["groups"]] == ["a", "b"]
+    assert seen["verdict"]["state"] == "leak"
+    assert seen["person_level"] is False
+    assert (seen["seed"], seen["splits"]) == (AUDIT.splits.seed, AUDIT.splits.count)
     assert set(seen["point_estimates"]) >= {"plug_in", "cross_fit"}
-    assert 0 < seen["detectable"] < 1
+    assert 0 < seen["smallest_visible"] < 1
 
 
 def test_excess_is_what_the_query_adds():
@@ -40,14 +43,15 @@ def test_excess_is_what_the_query_adds():
 
 
 def test_words():
-    assert str(AUDIT).startswith("advantage 0.")
+    assert str(AUDIT).startswith("leak: advantage 0.")
     text = AUDIT.explain()
-    assert "Members can be told apart" in text
-    assert "75%" in text, "what a constant guess reaches at the prior"
+    assert text.startswith("Leak found: ")
+    assert "If 0.25 of all records are members beforehand" in text
     assert "safe" not in text
-    assert "Clopper-Pearson" in AUDIT.method
+    assert f"a vote over {AUDIT.splits.count} splits" in AUDIT.method
+    assert "all thresholds of every query on all records" in AUDIT.method
     assert "threshold" in AUDIT.advantage.about
-    assert any("no other query" in line for line in AUDIT.assumes)
+    assert any("no other attacker" in line for line in AUDIT.assumes)
     assert AUDIT._repr_html_().count("<li>") == len(AUDIT.assumes)
     assert "evidence" not in repr(AUDIT)
 

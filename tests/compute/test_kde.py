@@ -176,6 +176,14 @@ def test_one_bandwidth_for_both():
     assert total_variation(first, second) == pytest.approx(total_variation(first, second, bandwidth=width), rel=1e-12)
 
 
+def test_far_from_zero():
+    """A billion away the grid loses no digits: the same estimate as around 0, for numbers that floats hold exactly."""
+    rng = np.random.default_rng(0)
+    first, second = (np.round(rng.normal(shift, 1, 400) * 2**12) / 2**12 for shift in (0.0, 1.0))
+    near, far = total_variation(first, second), total_variation(first + 2**30, second + 2**30)
+    assert far == pytest.approx(near, abs=1e-6)
+
+
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
@@ -198,6 +206,10 @@ def test_one_bandwidth_for_both():
         ([1.0, 2.0], {"grid_size": 1}, InputError, "grid_size"),
         ([0.0, 1.0], {"bandwidth": 1e-9}, InputError, "take logarithms"),
         ([1e16, 1e16 + 2], {"bandwidth": 0.5}, InputError, "rescale"),
+        ([1.0, 1.0 + 2**-52, 1.0 + 2**-51], {}, InputError, "rescale"),
+        ([1.0, 1.0 + 1e-12], {"bandwidth": 1e-15}, InputError, "rescale"),
+        ([0.0, 5e-324, 1e-323], {}, InputError, "sample|bandwidth"),
+        ([0.0, 1e-151], {"bandwidth": 1e-151}, InputError, "rescale"),
     ],
 )
 def test_bad_input(sample, options, error, message):

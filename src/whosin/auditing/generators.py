@@ -41,6 +41,8 @@ def audit_generator(
     groups: Any = None,
     confidence_level: float = 0.95,
     assignment: str = "unknown",
+    person: Any = None,
+    tolerate: float | None = None,
     n_jobs: int | None = None,
     rng: Any = None,
     progress: Callable[[float], None] | None = None,
@@ -74,10 +76,13 @@ def audit_generator(
         it takes that.
     restarts, iterations : int
         Effort of the search of "latent".
-    prior, metric, groups, confidence_level, rng, progress
-        As in :func:`whosin.audit`. ``rng`` also draws the samples and the starts of the search.
+    prior, metric, groups, confidence_level, tolerate, rng, progress
+        As in :func:`whosin.audit`. ``rng`` also draws the samples and the starts of the search; by default they are the
+        same every time.
     assignment : {"unknown", "random"}
         Whether chance decided which records were trained on.
+    person : pair of arrays, or str, optional
+        Whose each record of train and of holdout is, as in :func:`whosin.audit`; for data frames the name of a column.
     n_jobs : int, optional
         Threads for distances.
 
@@ -100,7 +105,7 @@ def audit_generator(
     Härterich, Bernau (2019), Monte Carlo and reconstruction membership inference attacks. Chen, Yu, Zhang, Fritz
     (2020), GAN-Leaks.
     """
-    chance = np.random.default_rng(rng)
+    chance = np.random.default_rng(0 if rng is None else rng)
     check_choice("assignment", assignment, ("unknown", "random"))
     if synthetic is not None and n_samples is not None:
         raise InputTypeError("synthetic and n_samples exclude each other: give one of them")
@@ -116,7 +121,9 @@ def audit_generator(
         "groups": groups,
         "confidence_level": confidence_level,
         "assignment": assignment,
-        "rng": chance,
+        "person": person,
+        "tolerate": tolerate,
+        "rng": None if rng is None else chance,
     }
     trained, notes = _trained(model, train, fit, None if classes is None else classes[:rows], chance)
     if sides is None:
@@ -140,7 +147,7 @@ def audit_generator(
     answers = ask(release, known, wanted_queries(release, query))
     report(0.8)
     return run_audit(
-        Experiment(answers.values[:rows], answers.values[rows:], prior, answers.names, "continuous"),
+        Experiment(answers.values[:rows], answers.values[rows:], prior, answers.names, "continuous", person),
         query=_asked(answers, known),
         notes=(
             *notes,
@@ -148,7 +155,7 @@ def audit_generator(
             *(f"query {name} was left out: {why}" for name, why in answers.failed),
         ),
         progress=lambda share: report(0.8 + 0.2 * share),
-        **{name: value for name, value in common.items() if name != "prior"},
+        **{name: value for name, value in common.items() if name not in ("prior", "person")},
     )
 
 

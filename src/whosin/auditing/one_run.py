@@ -9,6 +9,9 @@ Binomial(r, q), because each guess is right with probability at most q given the
 P(R ≥ v) ≤ f(v) = P(Binomial(r, q) ≥ v), with equality for randomised response.
 
 *Approximate DP* takes a correction, derived in :mod:`whosin.auditing.one_run_bound`.
+
+*People.* Where all records of a person share one coin, a person is the canary: m people, one guess each, and the ε is
+that of adding or removing all records of a person.
 """
 
 from __future__ import annotations
@@ -23,7 +26,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.counts import count_scores
+from whosin.auditing.experiment import FAR
 from whosin.auditing.one_run_bound import epsilon_lower, p_value
+from whosin.auditing.people import people_in
 from whosin.compute.proportions import dkw_radius
 from whosin.compute.rounding import at_least, at_most
 from whosin.errors import (
@@ -70,9 +75,12 @@ class OneRunAudit:
     """Guesses of the way to guess that gave the limit."""
     right: int
     canaries: int
+    """How many were tossed for: records, or people."""
     confidence_level: float
     counts: tuple[Count, ...]
     """Every way to guess that was tried; the confidence is shared among them (union bound)."""
+    person_level: bool = False
+    """Whether a canary is a person, with all its records."""
     scores: Array | None = field(default=None, repr=False, compare=False)
     included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
 
@@ -81,12 +89,17 @@ class OneRunAudit:
         """What the limit rests on, in words."""
         tried = len(self.counts)
         chosen = "fixed before the scores were seen" if tried == 1 else f"one of {tried} fixed beforehand (union bound)"
+        unit = "person with all its records" if self.person_level else "record"
         return (
             "each canary was included by a fair coin of its own, and nothing else about the training depends on it",
             "the scores were computed from the model and the canaries, without knowing who was included",
             f"the number of guesses was {chosen}",
-            "DP compares data with and without one record (add/remove), and a canary is one record",
+            f"DP compares data with and without one {unit} (add/remove), and a canary is one {unit}",
         )
+
+    @property
+    def _unit(self) -> str:
+        return "people" if self.person_level else "canaries"
 
     def p_value(self, epsilon: float, delta: float | None = None) -> float:
         """Return an upper limit on the chance of so many right guesses if the training were (ε, δ)-DP."""
@@ -110,7 +123,7 @@ class OneRunAudit:
 
         "violated" if so many right guesses had at most the allowed chance under the promise, otherwise "inconclusive":
         a run that a weak attack saw through badly confirms nothing. A guarantee with a whole curve of (ε, δ) is
-        taken at the δ of this audit.
+        taken at the δ of this audit. Where a canary is a person, the promise must be one for all records of a person.
 
         Raises
         ------
@@ -172,7 +185,7 @@ class OneRunAudit:
         """Return a paragraph for a reader who is no expert."""
         level = f"{100 * self.confidence_level:g}%"
         opening = (
-            f"{self.canaries} canaries were included in the training or left out by coin toss. Of {self.guesses} "
+            f"{self.canaries} {self._unit} were included in the training or left out by coin toss. Of {self.guesses} "
             f"guesses who was in, {self.right} were right; blind guesses are right half of the time."
         )
         if self.epsilon_lower <= 0.0:
@@ -181,6 +194,7 @@ class OneRunAudit:
                 "show that the training is private: a stronger attack, or more canaries, may find more."
             )
         delta = f" with δ = {self.delta:g}" if self.delta else ""
+        delta += " for all records of a person together" if self.person_level else ""
         return (
             f"{opening} If the training is differentially private{delta}, its ε is at least "
             f"{at_least(self.epsilon_lower)} ({level} confidence). How much larger it is, one run does not tell."
@@ -188,7 +202,7 @@ class OneRunAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        plain = ("epsilon_lower", "delta", "guesses", "right", "canaries", "confidence_level")
+        plain = ("epsilon_lower", "delta", "guesses", "right", "canaries", "person_level", "confidence_level")
         return {
             **{name: getattr(self, name) for name in plain},
             "counts": [{"in": c.guessed_in, "out": c.guessed_out, "right": c.right} for c in self.counts],
@@ -200,7 +214,7 @@ class OneRunAudit:
         delta = f" at δ = {self.delta:g}" if self.delta else ""
         return (
             f"ε ≥ {at_least(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
-            f"({self.right} of {self.guesses} guesses right, {self.canaries} canaries, one run)"
+            f"({self.right} of {self.guesses} guesses right, {self.canaries} {self._unit}, one run)"
         )
 
     def _repr_html_(self) -> str:
@@ -251,6 +265,7 @@ def audit_one_run(
     guesses: Guesses | list[Guesses] | None = None,
     delta: float = 0.0,
     confidence_level: float = 0.95,
+    person: Any = None,
     rng: Any = None,
 ) -> OneRunAudit:
     """Give a lower limit on the ε of a training from one run with randomly included canaries.
@@ -269,6 +284,10 @@ def audit_one_run(
         The δ for which ε is wanted.
     confidence_level : float
         Probability with which the limit holds, over coins and training.
+    person : array-like of shape (m,), optional
+        Whose each record is, where one coin was tossed for all records of a person. People are guessed, by the mean
+        score of their records (the sum of log likelihood ratios is the best there is; the mean does not count records),
+        and ε is that of adding or removing a person.
     rng : optional
         Anything that ``numpy.random.default_rng`` takes; it breaks ties between equal scores.
 
@@ -291,7 +310,7 @@ def audit_one_run(
     """
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
-    values, inside = _canaries(scores, included)
+    values, inside = _canaries(scores, included, person)
     ways = _ways(guesses, len(values))
     order = np.lexsort((np.random.default_rng(rng).random(len(values)), values))
     sorted_inside = inside[order]
@@ -300,10 +319,12 @@ def audit_one_run(
     limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
     best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
     chosen = counts[best]
-    return OneRunAudit(limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, values, inside)
+    run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, person is not None
+    return OneRunAudit(*run, values, inside)
 
 
-def _canaries(scores: ArrayLike, included: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
+def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """Return score and coin of each canary: of each record, or of each person."""
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
@@ -316,10 +337,15 @@ def _canaries(scores: ArrayLike, included: ArrayLike) -> tuple[Array, NDArray[np
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
         raise InputError(f"included takes True or False for each canary, got values of type {given.dtype}")
     inside = given.astype(np.bool_)
+    unit = "canaries" if person is None else "people"
+    if person is not None:
+        people = people_in(person, len(values), "canaries")
+        inside = people.sides(inside, "toss one coin for each person, or leave these people out")
+        values = people.pooled(np.clip(values, -FAR, FAR), "mean")
     share = float(inside.mean())
     if 2.0 * math.exp(-2.0 * len(inside) * (share - 0.5) ** 2) < 1e-6:
         warnings.warn(
-            f"included: {int(inside.sum())} of {len(inside)} canaries are in, which fair coins do not give; "
+            f"included: {int(inside.sum())} of {len(inside)} {unit} are in, which fair coins do not give; "
             "the limit assumes that each was included with probability 1/2",
             AssumptionWarning,
             stacklevel=3,
@@ -377,14 +403,15 @@ def _as_dp(guarantee: Guarantee, delta: float) -> PureDP | ApproxDP:
 
 
 def _comparison_text(violated: bool, value: float, promise: PureDP | ApproxDP, limit: float, run: OneRunAudit) -> str:
-    counted = f"{run.right} of {run.guesses} guesses about {run.canaries} canaries are right"
+    counted = f"{run.right} of {run.guesses} guesses about {run.canaries} {run._unit} are right"
+    promised = f"{promise} for all records of a person together" if run.person_level else str(promise)
     if violated:
         return (
-            f"{counted}; under {promise} that many have a chance of at most {at_most(value)}. The training is not what "
-            f"was promised, or the canaries were not included by independent fair coins; ε is at least "
+            f"{counted}; under {promised} that many have a chance of at most {at_most(value)}. The training is not "
+            f"what was promised, or the {run._unit} were not included by independent fair coins; ε is at least "
             f"{at_least(limit)}."
         )
     return (
-        f"{counted}; under {promise} the chance of that is only limited by {at_most(value)}. This run does not refute "
+        f"{counted}; under {promised} the chance of that is only limited by {at_most(value)}. This run does not refute "
         "the promise, and does not confirm it: a stronger attack or more canaries may tell more."
     )

@@ -36,6 +36,9 @@ _MARGIN = 8.0
 _FINEST = {1: 8.0, 2: 4.0}
 """Grid steps in a bandwidth, at least, for each dimension."""
 
+_RESOLVED = 2.0**-40
+"""Smallest bandwidth, as a share of the numbers: a grid step is then hundreds of times the spacing of floats."""
+
 _LEAST = {1: 1024, 2: 256}
 _MOST = {1: 2**21, 2: 2**11}
 """Grid points along a coordinate."""
@@ -69,7 +72,7 @@ class GridDensity:
     @property
     def cell(self) -> float:
         """Length or area of a cell of the grid."""
-        return math.prod(float(axis[1] - axis[0]) for axis in self.axes)
+        return math.prod(_step(axis) for axis in self.axes)
 
 
 def bandwidths(sample: ArrayLike, rule: str = "silverman") -> tuple[float, ...]:
@@ -171,12 +174,13 @@ def _bandwidths(name: str, points: Array, rule: str) -> tuple[float, ...]:
         low, high = np.quantile(x, (0.25, 0.75))
         deviation = float(np.std(x, ddof=1))
         spread = min(deviation, float(high - low) / 1.34) if high > low else deviation
-        if x.min() == x.max() or not spread > 0.0:
+        width = factor * spread * count ** (-1.0 / (dimension + 4))
+        if x.min() == x.max() or not width > 0.0:
             raise InputError(
                 f"{name} takes a sample with spread, got a constant coordinate {column} ({float(x[0])!r}): a density "
                 "would be infinite there; count atoms as a discrete query, or give a bandwidth"
             )
-        widths.append(factor * spread * count ** (-1.0 / (dimension + 4)))
+        widths.append(width)
     return tuple(widths)
 
 
@@ -207,19 +211,26 @@ def _axes(samples: list[Array], widths: tuple[float, ...], grid_size: int | None
     for column, width in enumerate(widths):
         low = min(float(points[:, column].min()) for points in samples) - _MARGIN * width
         high = max(float(points[:, column].max()) for points in samples) + _MARGIN * width
-        needed = (high - low) / width * _FINEST[dimension] + 1.0
-        if not needed <= _MOST[dimension] or not low < low + width:
+        coarsest = (high - low) * _FINEST[dimension] / (_MOST[dimension] - 1)
+        smallest = max(coarsest, _RESOLVED * max(-low, high), 1e-150)
+        if not width >= smallest:
             raise InputError(
-                f"bandwidth takes at least {(high - low) * _FINEST[dimension] / _MOST[dimension]:.3g} for coordinate "
-                f"{column}, which spreads over {high - low:.3g}, got {width:.3g}: rescale the query, or take logarithms"
+                f"bandwidth takes at least {smallest:.3g} for coordinate {column}, which spreads over {high - low:.3g} "
+                f"around {0.5 * (low + high):.3g}, got {width:.3g}: rescale the query, or take logarithms"
             )
+        needed = (high - low) / width * _FINEST[dimension] + 1.0
         axes.append(np.linspace(low, high, next_fast_len(max(least, math.ceil(needed)), real=True)))
     return tuple(axes)
 
 
+def _step(axis: Array) -> float:
+    """The step of a grid, from its ends: the difference of two neighbours would have lost digits far from 0."""
+    return float(axis[-1] - axis[0]) / (len(axis) - 1)
+
+
 def _places(axis: Array, x: Array) -> tuple[NDArray[np.intp], Array]:
     """The grid point to the left of each number, and the share of the way to the next."""
-    where = (x - axis[0]) / (axis[1] - axis[0])
+    where = (x - axis[0]) / _step(axis)
     left = np.clip(where.astype(np.intp), 0, len(axis) - 2)
     return left, np.clip(where - left, 0.0, 1.0)
 
@@ -250,9 +261,9 @@ def _smooth(points: Array, axes: tuple[Array, ...], widths: tuple[float, ...]) -
     spectrum = rfftn(masses.reshape(shape))
     for place, (axis, width) in enumerate(zip(axes, widths, strict=True)):
         last = place == len(axes) - 1
-        frequencies = (np.fft.rfftfreq if last else np.fft.fftfreq)(len(axis), float(axis[1] - axis[0]))
+        frequencies = (np.fft.rfftfreq if last else np.fft.fftfreq)(len(axis), _step(axis))
         kernel = np.exp(-0.5 * (2.0 * math.pi * width * frequencies) ** 2)
         spectrum *= kernel if last else kernel[:, None]
     smooth = np.maximum(irfftn(spectrum, shape), 0.0)
-    cell = math.prod(float(axis[1] - axis[0]) for axis in axes)
+    cell = math.prod(_step(axis) for axis in axes)
     return np.asarray(smooth / (smooth.sum() * cell))

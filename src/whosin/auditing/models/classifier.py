@@ -46,6 +46,8 @@ def audit_classifier(
     confidence_level: float = 0.95,
     groups: Any = None,
     assignment: str = "unknown",
+    person: Any = None,
+    tolerate: float | None = None,
     rng: Any = None,
     progress: Callable[[float], object] | None = None,
 ) -> Audit:
@@ -72,8 +74,8 @@ def audit_classifier(
         feature's standard deviation, and images (three or more axes, height and width last) are moved by a pixel.
     augmentations : int
         Copies of each record for "label_only".
-    prior, metric, kind, confidence_level, groups, assignment, rng, progress
-        As in :func:`whosin.audit`. ``rng`` also draws the augmentations.
+    prior, metric, kind, confidence_level, groups, assignment, person, tolerate, rng, progress
+        As in :func:`whosin.audit`. ``rng`` also draws the augmentations; by default they are the same every time.
 
     Returns
     -------
@@ -89,7 +91,7 @@ def audit_classifier(
     Yeom, Giacomelli, Fredrikson, Jha (2018), loss; Song, Mittal (2021), modified entropy; Watson, Guo, Cormode,
     Sablayrolles (2022), calibration by reference models; Choquette-Choo, Tramèr, Carlini, Papernot (2021), label only.
     """
-    generator = np.random.default_rng(rng)
+    generator = np.random.default_rng(0 if rng is None else rng)
     report = progress if progress is not None else _silent
     report(0.0)
     sides = _side("members", members), _side("non_members", non_members)
@@ -101,7 +103,7 @@ def audit_classifier(
     answers = _joined(parts)
     report(0.5)
     split = row_count(sides[0][0])
-    experiment = Experiment(answers.values[:split], answers.values[split:], prior, answers.names, kind)
+    experiment = Experiment(answers.values[:split], answers.values[split:], prior, answers.names, kind, person)
     return run_audit(
         experiment,
         metric=metric,
@@ -110,7 +112,8 @@ def audit_classifier(
         assignment=assignment,
         query=_summary(parts),
         notes=tuple(f"query {name} was left out: {why}" for name, why in answers.failed),
-        rng=generator,
+        tolerate=tolerate,
+        rng=None if rng is None else generator,
         progress=lambda share: report(0.5 + 0.5 * share),
     )
 

@@ -16,6 +16,7 @@ from whosin.auditing.experiment import Experiment
 from whosin.auditing.models import attacks
 from whosin.auditing.models.adapters import Adapter, as_adapter, row_count, take
 from whosin.auditing.models.predictions import predict, scaled_logit
+from whosin.auditing.people import People, people_in
 from whosin.auditing.result import Audit
 from whosin.auditing.run import run_audit
 from whosin.compute.fingerprint import fingerprint
@@ -48,6 +49,8 @@ class ReferenceModels:
     """Records that no model was trained with."""
     population_logits: Array | None = field(default=None, repr=False)
     seed: int = 0
+    people: People | None = field(default=None, repr=False)
+    """Whose each record is, where the records of a person were put in or left out together."""
 
     @classmethod
     def train(
@@ -58,6 +61,7 @@ class ReferenceModels:
         *,
         models: int = 64,
         share: float = 0.5,
+        person: Any = None,
         population: tuple[Any, Any] | None = None,
         n_jobs: int | None = None,
         rng: Any = None,
@@ -76,6 +80,8 @@ class ReferenceModels:
             Number of trainings.
         share : float
             Share of the models that are trained with a record.
+        person : array-like, optional
+            Whose each record is: all records of a person then go into the same models, and are audited as one.
         population : pair (X, y), optional
             Further records, in no training, for RMIA.
         n_jobs : int, optional
@@ -106,20 +112,20 @@ class ReferenceModels:
         count = check_whole("models", models, low=2, high=MOST_MODELS)
         part = check_number("share", share, low=0.0, high=1.0, open_low=True, open_high=True)
         seed = int(np.random.default_rng(rng).integers(2**62))
-        included = _assign(count, size, part, seed)
+        people = None if person is None else people_in(person, size)
+        included = _assign(count, size, part, seed) if people is None else _by_person(count, people, part, seed)
         others = _population(population)
         adapter = as_adapter(estimator)
         training = _Training(adapter, pool, labels, others, included, seed)
-        journal = None if cache is None else _journal(cache, training, part)
+        journal = None if cache is None else _journal(cache, training, part, people)
         table = np.empty((count, size + (0 if others is None else len(others[1]))))
         with closing(stream(training, range(count), n_jobs=n_jobs, journal=journal)) as found:
             for done, (number, scores) in enumerate(found, start=1):
                 table[number] = scores
                 if progress is not None:
                     progress(done / count)
-        return cls(
-            table[:, :size], included, pool, labels, others, table[:, size:] if others is not None else None, seed
-        )
+        of_others = None if others is None else table[:, size:]
+        return cls(table[:, :size], included, pool, labels, others, of_others, seed, people)
 
     def scores(
         self,
@@ -168,12 +174,14 @@ class ReferenceModels:
         """Return who was trained with and without each record, except the target and one more model.
 
         Every record is in a fixed number of models, so those left would tell on which side the target is. Leaving out
-        one random model of the other side makes both counts, and their laws, the same.
+        one random model of the other side makes both counts, and their laws, the same. It is the same model for all
+        records of a person: different ones would tell, together, which side was thinned.
         """
         inside, outside = self.included.copy(), ~self.included
         member = self.included[target]
         inside[target] = outside[target] = False
-        keys = np.random.default_rng([self.seed, target]).random(inside.shape)
+        owner = np.arange(inside.shape[1]) if self.people is None else self.people.number
+        keys = np.random.default_rng([self.seed, target]).random((len(inside), int(owner.max()) + 1))[:, owner]
         for mask, rows in ((outside, member), (inside, ~member)):
             dropped = np.where(mask, keys, -1.0).argmax(axis=0)[rows]
             mask[dropped, np.flatnonzero(rows)] = False
@@ -208,6 +216,8 @@ def audit_with_references(
     confidence_level: float = 0.95,
     groups: Any = None,
     assignment: str | None = None,
+    person: Any = None,
+    tolerate: float | None = None,
     rng: Any = None,
     progress: Callable[[float], object] | None = None,
 ) -> Audit:
@@ -223,8 +233,11 @@ def audit_with_references(
         Which records of the pool the target was trained with; known for a reference model.
     attack, variance, gamma, a
         As in :meth:`ReferenceModels.scores`.
-    prior, metric, confidence_level, groups, assignment, rng, progress
+    prior, metric, confidence_level, groups, assignment, tolerate, rng, progress
         As in :func:`whosin.audit`. The assignment is "random" for a reference model.
+    person : array-like, optional
+        Whose each record of the pool is; by default as in :meth:`ReferenceModels.train`. The target must have been
+        trained with all or with none of a person's records.
 
     Notes
     -----
@@ -237,17 +250,29 @@ def audit_with_references(
     scores = references.scores(target, attack=attack, variance=variance, gamma=gamma, a=a)
     members = _members(references, target if own else None, included)
     chosen = assignment if assignment is not None else ("random" if own else "unknown")
+    owners = _owners(references, person, members)
     return run_audit(
-        Experiment(scores[members], scores[~members], prior, (attack,), "continuous"),
+        Experiment(scores[members], scores[~members], prior, (attack,), "continuous", owners),
         metric=metric,
         confidence_level=confidence_level,
         groups=groups,
         assignment=chosen,
         query=f"{attack} with {len(references.logits)} reference models",
         notes=("the attacker can train models like the target on records like these",),
+        tolerate=tolerate,
         rng=rng,
         progress=progress,
     )
+
+
+def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return the identifiers of members and of non-members, where people are told apart from records."""
+    people = references.people if person is None else people_in(person, len(references.y))
+    if people is None:
+        return None
+    people.sides(members, "train the references by ReferenceModels.train(…, person=…), and the target likewise")
+    names = people.names[people.number]
+    return names[members], names[~members]
 
 
 def _members(references: ReferenceModels, target: int | None, included: Any) -> Mask:
@@ -293,12 +318,13 @@ class _Training:
         return np.concatenate([scaled_logit(predict(model, *part, "X, y", missing=True)) for part in parts])
 
 
-def _journal(cache: str | Path, training: _Training, share: float) -> Journal:
+def _journal(cache: str | Path, training: _Training, share: float, people: People | None) -> Journal:
     """Return the file of these trainings in the folder; only scores are kept there, no record and no model."""
     key = getattr(training.adapter, "cache_key", None)
     what = training.adapter if key is None else key()
     models = len(training.included)
-    run = fingerprint(what, training.X, training.y, training.population, models, share, training.seed)
+    settings = (models, share, training.seed, *(() if people is None else (people.number,)))
+    run = fingerprint(what, training.X, training.y, training.population, *settings)
     try:
         Path(cache).mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -313,6 +339,13 @@ def _assign(models: int, records: int, share: float, seed: int) -> Mask:
         raise InputError(f"share takes a share that leaves each record in and out of some model, got {share:g}")
     ranks = np.random.default_rng([seed, models]).random((models, records)).argsort(axis=0).argsort(axis=0)
     return np.asarray(ranks < count)
+
+
+def _by_person(models: int, people: People, share: float, seed: int) -> Mask:
+    """Return which model gets which record, all records of a person the same."""
+    if len(people) < 2:
+        raise InputError(f"person takes at least 2 people, got {len(people)}")
+    return _assign(models, len(people), share, seed)[:, people.number]
 
 
 def _population(given: Any) -> tuple[Any, NDArray[Any]] | None:
