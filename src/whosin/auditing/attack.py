@@ -118,7 +118,11 @@ class Candidate:
     rule: str
     ratios: Array
     judged: ScoreCounts
-    """Counts on the fit part of scores that did not see the record: they choose candidate and threshold."""
+    """Counts on the fit part of scores that did not see the record: they choose candidate and threshold.
+
+    Of cells, the worse of these and of the counts of the score itself: a cell may lie on the other side of a threshold
+    without the fold that is left out.
+    """
     fitted: tuple[Counts, Counts]
     """Members and non-members of the fit part in each cell."""
 
@@ -318,9 +322,9 @@ def _candidates(view: View, rng: np.random.Generator) -> Sequence[Candidate]:
         high = count_scores(view.fit_members, view.fit_non_members)
         low = count_scores(-view.fit_members, -view.fit_non_members)
         candidates = [Candidate(view, "high", none, high, fitted), Candidate(view, "low", none, low, fitted)]
-    left_out = log_ratios(*(side.sum(axis=0) - side for side in counts))
+    ratios, left_out = log_ratios(*fitted), log_ratios(*(side.sum(axis=0) - side for side in counts))
     judged = count_by_cell(left_out.ravel(), counts[0].ravel(), counts[1].ravel())
-    return [*candidates, Candidate(view, "cells", log_ratios(*fitted), judged, fitted)]
+    return [*candidates, Candidate(view, "cells", ratios, judged.worse(count_by_cell(ratios, *fitted)), fitted)]
 
 
 def _with_ranks_of(sides: tuple[Array, Array], others: Array) -> tuple[Array, Array]:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.attack import Candidate, Evidence
-from whosin.auditing.counts import ScoreCounts
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.roc import Roc
 
@@ -57,7 +56,7 @@ def band_of(evidence: Evidence, candidate: Candidate, delta: float, most: float 
     few = counts.thinned()
     up, right = dkw_radius(counts.members, delta / 8), dkw_radius(counts.non_members, delta / 8)
     wide = _Limits(few.tpr - up, few.tpr + up, few.fpr - right, few.fpr + right)
-    grid = _at(counts, candidate.judged.thinned(GRID).thresholds)
+    grid = counts.at(candidate.judged.thinned(GRID).thresholds)
     alpha = delta / (8 * len(grid.thresholds))
     fine = _Limits(
         clopper_pearson_lower(grid.found, grid.members, alpha),
@@ -78,12 +77,6 @@ class _Limits:
     tpr_upper: Array
     fpr_lower: Array
     fpr_upper: Array
-
-
-def _at(counts: ScoreCounts, thresholds: Array) -> ScoreCounts:
-    """Return the counts at other thresholds of the same score."""
-    place = np.searchsorted(-counts.thresholds, -thresholds, side="right") - 1
-    return ScoreCounts(thresholds, counts.found[place], counts.accused[place], counts.members, counts.non_members)
 
 
 def _lower_curve(*limits: _Limits) -> Roc:

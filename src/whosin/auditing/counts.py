@@ -38,6 +38,17 @@ class ScoreCounts:
         """Share of the non-members accused at each threshold (0 without non-members)."""
         return self.accused / max(self.non_members, 1)
 
+    def at(self, thresholds: Array) -> ScoreCounts:
+        """Return the counts at other thresholds of the same score."""
+        place = np.searchsorted(-self.thresholds, -thresholds, side="right") - 1
+        return ScoreCounts(thresholds, self.found[place], self.accused[place], self.members, self.non_members)
+
+    def worse(self, other: ScoreCounts) -> ScoreCounts:
+        """Return at each threshold the fewer members found and the more outsiders accused by two counts of a score."""
+        there = other.at(self.thresholds)
+        found, accused = np.minimum(self.found, there.found), np.maximum(self.accused, there.accused)
+        return ScoreCounts(self.thresholds, found, accused, self.members, self.non_members)
+
     def between(self, at: int) -> float:
         """Return a threshold that accuses the same records as the ``at``-th, midway to the next score below."""
         threshold = float(self.thresholds[at])

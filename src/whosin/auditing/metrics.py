@@ -132,10 +132,14 @@ def _outsiders(fpr: float) -> str:
 
 
 def _at_fpr(most: float) -> Judge:
-    """Judge an attack by its TPR if it accuses at most this share, and not at all otherwise."""
+    """Judge an attack by its TPR if it may be expected to accuse at most this share of others, else not at all.
+
+    A threshold with k of n outsiders above it has (k + 1)/(n + 1) of all outsiders above the next one, on average.
+    """
 
     def judge(counts: ScoreCounts) -> Array:
-        return np.where(counts.fpr <= most, counts.tpr, -np.inf)
+        expected = (counts.accused + 1.0) / (counts.non_members + 1.0)
+        return np.where((expected <= most) | (counts.accused == 0), counts.tpr, -np.inf)
 
     return judge
 
