@@ -275,10 +275,8 @@ def test_an_audit_from_upload_to_report_and_two_at_once(visit, served, tables, s
     two.wait_for_selector(".audit progress")
     for page in (one, two):
         page.wait_for_selector('.audit[data-state="done"]', timeout=120_000)
-        assert re.search(
-            r"the advantage is about 0\.\d+, at least 0\.\d+ and at most [01]\.\d+ \(95% confidence\)",
-            page.inner_text(".audit .answer"),
-        )
+        verdict = page.inner_text(".audit .verdict")
+        assert re.search(r"LEAK\s+Leak found: .* at least 0\.\d+, and at most [01]\.?\d* for every attacker", verdict)
     assert "release <b>one</b>" in one.inner_text(".audit h2")
     assert "exceeds the promise on this model" in one.inner_text(".audit")
     assert two.evaluate("document.documentElement.scrollWidth") <= 390
