@@ -88,7 +88,8 @@ def _rates(log: bool) -> NDArray[np.float64]:
 def of_summary(summary: Summary) -> list[Block]:
     """Return the verdict first, then the paragraph, the numbers, the picture and the rest of an audit."""
     found, level = summary.advantage, confidence(summary.advantage.confidence_level)
-    blocks: list[Block] = [Card(summary.verdict.state, summary.verdict.sentence), Text(summary.explanation)]
+    said = summary.verdict.sentence
+    blocks: list[Block] = [Card(summary.verdict.state, said), Text(summary.explanation.removeprefix(said).strip())]
     blocks += [Text(remark, "warning") for remark in summary.remarks]
     if summary.comparison is not None:
         text = f"{summary.comparison.text[:1].upper()}{summary.comparison.text[1:]}"
