@@ -140,11 +140,10 @@ def test_tpr_at_low_fpr():
     for run in range(60):
         a = audit(rng.normal(2, 1, 600), rng.normal(0, 1, 600), rng=run, confidence_level=0.8)
         at = a.tpr_at(0.01)
-        t = next(iter(a.evidence.candidates)).choices
-        attack = a.evidence.choose(lambda x, y: np.where(x <= 0.01, y, -np.inf))
+        attack = a.evidence.choose(lambda counts: np.where(counts.fpr <= 0.01, counts.tpr, -np.inf))
         if attack.candidate.rule != "high":
             continue
-        assert attack.threshold in t.thresholds
+        assert at.estimate == attack.tpr
         tpr, fpr = norm.sf(attack.threshold - 2), norm.sf(attack.threshold)
         misses += not (at.lower <= tpr <= at.upper and at.fpr.lower <= fpr <= at.fpr.upper)
     assert binomtest(misses, 60, 0.2, alternative="greater").pvalue > 1e-6
@@ -155,7 +154,22 @@ def test_tpr_at_low_fpr():
 
 def test_tpr_at_the_ends():
     assert AUDIT.tpr_at(1.0).estimate > 0.99
-    assert AUDIT.tpr_at(0.0).fpr.estimate < 0.01
+    assert not AUDIT.tpr_at(0.0).measurable
+    assert "infinitely many" in str(AUDIT.tpr_at(0.0))
+
+
+def test_rates_that_so_few_outsiders_cannot_show():
+    """With n outsiders, no rate below 1/n: no number stands under its label, and no limit is claimed."""
+    rng = np.random.default_rng(4)
+    a = audit(rng.normal(2, 1, 150), rng.normal(0, 1, 150), rng=0)
+    outsiders = a.evidence.non_members
+    assert a.tpr_at(1.0 / outsiders).measurable
+    at = a.tpr_at(0.99 / outsiders)
+    assert not at.measurable
+    assert np.isnan(at.estimate)
+    assert (at.lower, at.upper) == (0.0, 1.0)
+    assert f"not measurable with {outsiders} outsiders" in str(at)
+    assert at.to_dict()["estimate"] is None
 
 
 def test_a_denominator_that_may_vanish_is_refused():
