@@ -216,10 +216,9 @@ def _from_stream(
     given = [*given[:2], stream, *given[2:]]
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     rows = row_groups(*encoder.records)
-    seen = np.concatenate(rows[:2])[release.copied_by(split)]
     common = {
         "closest": release.closest,
-        **_about_tables(release, encoder.encoder.notes, [*rows[:2], seen, *rows[2:]], encoder.records, prints, chance),
+        **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
         "groups": _groups(groups, tables[0], tables[1]),
         "person": _person(person, tables),
         "sizes": sizes,
@@ -321,7 +320,7 @@ def _from_tables(
 def _about_tables(
     release: table_queries.TableRelease,
     notes: tuple[str, ...],
-    rows: Sequence[NDArray[np.int64]],
+    rows: Sequence[NDArray[np.int64] | None],
     matched: Sequence[Table],
     fingerprints: Mapping[str, str],
     chance: np.random.Generator,
@@ -339,14 +338,17 @@ def _about_tables(
 
 
 def _about_rows(
-    rows: Sequence[NDArray[np.int64]], fingerprints: Mapping[str, str], chance: np.random.Generator
+    rows: Sequence[NDArray[np.int64] | None], fingerprints: Mapping[str, str], chance: np.random.Generator
 ) -> dict[str, Any]:
-    """What the numbers of equal rows say, of train, holdout, release and, if there is one, reference."""
-    reference = rows[3] if len(rows) > 3 else None
+    """What the numbers of equal rows say, of train, holdout, release (None if it is not in memory) and reference."""
+    train, holdout, release, reference = (*rows, None)[:4]
+    assert train is not None
+    assert holdout is not None
+    own = np.random.default_rng(chance.integers(2**63))
     return {
-        "shared_rows": int(np.isin(rows[0], rows[1]).sum()),
-        "in_reference": (0, 0) if reference is None else _counted(rows[0], rows[1], reference),
-        "problem": holdout_problem(rows[0], rows[1], rows[2], reference, rng=chance, fingerprints=fingerprints),
+        "shared_rows": int(np.isin(train, holdout).sum()),
+        "in_reference": (0, 0) if reference is None else _counted(train, holdout, reference),
+        "problem": holdout_problem(train, holdout, release, reference, rng=own, fingerprints=fingerprints),
         "fingerprints": fingerprints,
         "chance": chance,
     }

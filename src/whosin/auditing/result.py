@@ -232,7 +232,7 @@ class Audit:
     def _units(self) -> tuple[str, ...]:
         if self.person_level:
             return ()
-        return ("one record is one person: several records of one person count as several people (see person=)",)
+        return ("one record is one person: where several belong to one, name the column that says whose they are",)
 
     @property
     def assumes(self) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class SyntheticAudit(Audit):
         if standing and self.problem is None:
             sentences.append(f" More exposed than the rest, beyond chance: {'; '.join(standing)}.")
         for finding in (self.records_alone, self.dependence):
-            if finding is not None and finding.sentence and finding.sentence not in sentences[0]:
+            if finding is not None and finding.sentence not in ("", self.problem):
                 sentences.append(f" {finding.sentence}")
         return "".join(sentences)
 

@@ -62,7 +62,7 @@ def judge(
         Held-out units that would decide if nothing leaks.
     """
     if problem is not None:
-        return Verdict("no verdict", f"No verdict: {problem}", tolerate)
+        return Verdict("no verdict", f"No verdict: {problem[:1].lower()}{problem[1:]}", tolerate)
     low, high = at_least(advantage.lower, 3), at_most(advantage.upper, 3)
     level = f"{100 * advantage.confidence_level:g}% confidence"
     limits = f"Advantage {advantage.estimate:.2g}; at least {low}, and at most {high} for {attackers} ({level})."

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -178,8 +177,10 @@ def _of_tables(
     else:
         synthetic = read_table(released)
     rows = len(train) + len(holdout)
-    with _warnings(), render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress:
-        return audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
+    with render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress:
+        return _heard(
+            lambda: audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
+        )
 
 
 def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
@@ -187,22 +188,23 @@ def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit
     from whosin.tables import read_table
 
     table = read_table(path)
-    with _warnings(), render.progress(f"Auditing {len(table)} scores") as progress:
-        return audit_score_table(table, member_column, progress=progress, **options)
+    with render.progress(f"Auditing {len(table)} scores") as progress:
+        return _heard(lambda: audit_score_table(table, member_column, progress=progress, **options))
 
 
-@contextmanager
-def _warnings() -> Iterator[None]:
-    """Print warnings about what was assumed on standard error, when the work is done."""
+def _heard(work: Callable[[], Audit]) -> Audit:
+    """Run an audit and print its warnings on standard error, but for the reason why there is no verdict."""
     import warnings
 
     from whosin.errors import AssumptionWarning
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", AssumptionWarning)
-        yield
+        found = work()
     for warning in heard:
-        typer.echo(f"Warning: {warning.message}", err=True)
+        if str(warning.message) != found.problem:
+            typer.echo(f"Warning: {warning.message}", err=True)
+    return found
 
 
 def _split(columns: str | None) -> list[str] | None:

@@ -105,19 +105,15 @@ class TableRelease:
         return np.where(explained, self.matches.weight_index, self.matches.distance_index)
 
     def by_size(self) -> dict[str, Array]:
-        """Answers about each target (rows) after each of ``prefixes`` (columns), by query."""
+        """Answers about each target (rows) after each of ``prefixes`` (columns), by query.
+
+        Weights and scales are those of the whole release. The share of the record's rarity is left out: it would tell
+        after a few rows which values the others have.
+        """
         found = self.matches.by_prefix
         if found is None:
             raise InputError("prefixes takes the sizes at which to look, got none")
-        return {"rarity_share": found.weight / self.rarity[:, None], "nearest": -found.distance}
-
-    def copied_by(self, rows: int) -> NDArray[np.bool_]:
-        """Which targets appear word for word in a random part of the release, of the largest size up to ``rows``."""
-        found = self.matches.by_prefix
-        if found is None or self.prefixes is None:
-            return np.asarray(self.matches.copies > 0)
-        fits = [i for i, size in enumerate(self.prefixes) if size <= rows] or [0]
-        return np.asarray(found.weight[:, fits[-1]] >= self.rarity * (1.0 - 1e-9))
+        return {"rarity": found.weight, "nearest": -found.distance}
 
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
         found: RowMatches = by_rows(

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.sides.labels import fisher
+
 __all__ = ["holdout_problem"]
 
 Indices = NDArray[np.int64]
@@ -84,20 +86,10 @@ def _repeated(
     if reference is not None:
         compared.append((new(reference), part))
     hits, rows = int(np.isin(new(holdout), part).sum()), len(new(holdout))
-    if any(_chance(hits, rows, int(np.isin(some, among).sum()), len(some)) > LEVEL for some, among in compared):
+    if any(fisher(hits, rows, int(np.isin(some, among).sum()), len(some)) > LEVEL for some, among in compared):
         return None
     repeated = int(np.isin(holdout, np.setdiff1d(release, train)).sum())
     return (
         f"The release repeats {repeated} of {len(holdout)} held-out rows word for word, although none of them is a "
         f"training row: the holdout was not held out. {ADVICE}"
     )
-
-
-def _chance(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
-    """One-sided p-value of Fisher's exact test."""
-    from scipy.stats import fisher_exact
-
-    if hits == 0 or other_rows == 0:
-        return 1.0 if hits == 0 else 0.0
-    table = np.array([[hits, rows - hits], [other_hits, other_rows - other_hits]])
-    return float(fisher_exact(table, "greater").pvalue)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LargestGap", "labellings", "largest_gap", "pairs_alike"]
+__all__ = ["LargestGap", "fisher", "labellings", "largest_gap", "pairs_alike"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -73,12 +73,31 @@ def pairs_alike(same: int, pairs: int, inside: int) -> tuple[float, float]:
     pairs that straddle has the chance (pairs choose x) · 2ˣ · (pairs - x choose (inside - x)/2) / (2·pairs choose
     inside), whatever the records are. O(pairs).
     """
-    from scipy.special import gammaln, logsumexp
-
-    def choose(n: Array | float, k: Array | float) -> Array:
-        return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+    from scipy.special import logsumexp
 
     x = np.arange(inside % 2, min(inside, 2 * pairs - inside) + 1.0, 2.0)
-    logs = choose(pairs, x) + x * np.log(2.0) + choose(pairs - x, (inside - x) / 2.0) - choose(2 * pairs, inside)
+    ways = _log_choose(pairs, x) + x * np.log(2.0) + _log_choose(pairs - x, (inside - x) / 2.0)
+    logs = ways - _log_choose(2 * pairs, inside)
     few, many = logs[x <= pairs - same], logs[x >= pairs - same]
     return min(1.0, float(np.exp(logsumexp(few)))), min(1.0, float(np.exp(logsumexp(many))))
+
+
+def fisher(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
+    """The chance of at least so many hits among ``rows``, given how many there are in both: Fisher's exact test.
+
+    1 without hits, and 0 where there is nothing to compare with. O(hits in both).
+    """
+    from scipy.special import logsumexp
+
+    if hits == 0 or other_rows == 0:
+        return 1.0 if hits == 0 else 0.0
+    both = hits + other_hits
+    k = np.arange(hits, min(both, rows) + 1.0)
+    logs = _log_choose(rows, k) + _log_choose(other_rows, both - k) - _log_choose(rows + other_rows, both)
+    return min(1.0, float(np.exp(logsumexp(logs))))
+
+
+def _log_choose(n: Array | float, k: Array | float) -> Array:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

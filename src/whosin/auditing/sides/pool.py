@@ -14,6 +14,7 @@ from whosin.auditing.queries import arrays as array_queries
 from whosin.auditing.queries import tables as table_queries
 from whosin.compute.table_match import row_ids
 from whosin.errors import InputError
+from whosin.tables.encoding import smoothed_shares
 
 __all__ = ["Pool"]
 
@@ -137,11 +138,10 @@ class Pool:
         )
 
     def _frequencies(self, rows: Indices) -> list[Array]:
-        """The share of each code among some rows, one half added to each count."""
+        """The share of each code among some rows, smoothed as those of a release are."""
         assert self.cells is not None
         shares = []
         for column, (codes, table) in enumerate(zip(self.cells[rows].T, self._numbers, strict=True)):
             known = int(self.cells[:, column].max()) + 1 if table is None else len(table)
-            counts = np.bincount(codes, minlength=known) + 0.5
-            shares.append(counts / counts.sum())
+            shares.append(smoothed_shares(np.bincount(codes, minlength=known)))
         return shares

@@ -144,7 +144,7 @@ def _one_each(rows: Indices, groups: Indices, rng: np.random.Generator) -> Indic
 
 def _judged(pool: Pool, pairs: Indices, rng: np.random.Generator, column: str | None = None) -> _Signal:
     """How often pairs of relatives stand on one side, against chance and against what the populations explain."""
-    from scipy.stats import binom
+    from scipy.special import bdtr, bdtrc
 
     if len(pairs) < FEWEST_PAIRS:
         return _NOTHING
@@ -156,8 +156,8 @@ def _judged(pool: Pool, pairs: Indices, rng: np.random.Generator, column: str | 
     expected, number, share = _explained(pool, pairs, rng), int(same.sum()), float(same.mean())
     low, high = min(expected), max(expected)
     return _Signal(
-        max(alike, float(binom.sf(number - 1, len(pairs), high))) if share >= high + EFFECT else 1.0,
-        max(apart, float(binom.cdf(number, len(pairs), low))) if share <= low - EFFECT else 1.0,
+        max(alike, float(bdtrc(number - 1, len(pairs), high))) if share >= high + EFFECT else 1.0,
+        max(apart, float(bdtr(number, len(pairs), low))) if share <= low - EFFECT else 1.0,
         column,
     )
 
@@ -216,9 +216,24 @@ def _same_key(pool: Pool, column: int, rows: Indices, rng: np.random.Generator) 
     """Disjoint pairs of rows with the same value in a column of many rare values; none for other columns."""
     values = pool.values(column, rows)
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if len(counts) < KEY_VALUES or counts.max() > max(2, KEY_SHARE * len(rows)):
+    rare = len(counts) >= KEY_VALUES and counts.max() <= max(2, KEY_SHARE * len(rows))
+    if not rare or (pool.is_number(column) and _measures(values, rows < pool.split)):
         return np.empty((0, 2), dtype=np.int64)
     return _paired(rows, groups, rng)
+
+
+def _measures(values: Array, inside: Flags) -> bool:
+    """Whether a column is a measurement that differs between the sides, and no key.
+
+    Keys are dealt without regard to their size, or in order, so that one side has all the large ones. Different values
+    count once, so that repeated ones do not pass for a difference.
+    """
+    one, other = np.setdiff1d(values[inside], values[~inside]), np.setdiff1d(values[~inside], values[inside])
+    if min(len(one), len(other)) < 2:
+        return False
+    above = float(np.searchsorted(np.sort(other), one).mean()) / len(other)
+    spread = math.sqrt((len(one) + len(other) + 1) / (12.0 * len(one) * len(other)))
+    return abs(above - 0.5) > 4.0 * spread and 0.01 < above < 0.99
 
 
 def _order(pool: Pool, column: int, rows: Indices) -> float:
