@@ -11,19 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
 
 import whosin as wi
 from whosin.auditing import Experiment
+from whosin.auditing.attack import Gain, gather
 from whosin.auditing.limits import gain_at_prior, plug_in
+from whosin.compute.differences import gain_lower, gain_upper
 from whosin.compute.kde import total_variation
-from whosin.compute.proportions import (
-    bounded_differences_radius,
-    clopper_pearson_lower,
-    clopper_pearson_upper,
-)
+from whosin.compute.proportions import bounded_differences_radius
 from whosin.errors import InputError
 from whosin.risks import RatioMetric
 
@@ -54,9 +52,14 @@ def printed_radius(n, delta):
     return math.sqrt(2 / n * math.log(2 / delta))
 
 
+def one_split(x, y, p=0.5, kind="auto", seed=0):
+    """One split of an audit: what the plug-in value and the choice of an attack need."""
+    return gather(Experiment(x, y, p, kind=kind), np.random.default_rng(seed))
+
+
 def library_w_n(x, y, p):
     """The audit's plug-in value of 2·accuracy - 1 at the prior."""
-    evidence = wi.audit(answers(x), answers(y), prior=p, kind="discrete", rng=0).evidence
+    evidence = one_split(answers(x), answers(y), p, "discrete")
     return plug_in(evidence, gain_at_prior(p), evidence.views[0])[0]
 
 
@@ -67,6 +70,7 @@ def library_w_n(x, y, p):
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=6),
     st.sampled_from([0.1, 0.35, 0.5, 0.8]),
 )
+@settings(max_examples=10)
 def test_theorem_5_the_library_computes_w_n(cells, p):
     """The plug-in value is W_N; at p = ½ it is the largest TPR - FPR in the sample; E|f̂_p| is the same number."""
     x, y = (np.array(side) + (np.arange(len(cells)) == 0) for side in zip(*cells, strict=True))
@@ -114,7 +118,8 @@ def test_theorem_5_the_plug_in_of_the_library_has_that_bias(k):
     """Mean of 30 audits of 1,000 records of equal uniform laws, within five standard errors of the exact mean."""
     rng, found = np.random.default_rng(51), []
     for run in range(30):
-        found.append(wi.audit(rng.integers(0, k, 500), rng.integers(0, k, 500), kind="discrete", rng=run).plug_in)
+        evidence = one_split(rng.integers(0, k, 500), rng.integers(0, k, 500), kind="discrete", seed=run)
+        found.append(plug_in(evidence, gain_at_prior(0.5), evidence.views[0])[0])
     assert np.mean(found) == pytest.approx(exact_mean(1000, k), abs=5 * np.std(found) / math.sqrt(30))
 
 
@@ -168,20 +173,22 @@ def test_theorem_5_corrected_interval_covers(law, k, p):
 
 
 def test_theorem_5_corrected_interval_in_closed_form():
-    """Upper: W_N + √(2 ln(2/δ)/N). Lower: the held-out rates of the attack, Clopper-Pearson at δ/4 each."""
+    """Upper: an exact limit at W_N, below W_N + √(2 ln(2/δ)/N). Lower: at least what a quarter of the splits reach."""
     rng = np.random.default_rng(54)
     x, y = rng.choice(3, 300, p=[0.6, 0.3, 0.1]), rng.choice(3, 700, p=[0.1, 0.3, 0.6])
     p, delta = 0.3, 0.05
     a = wi.audit(x, y, prior=p, rng=0)
     w = w_n(np.bincount(x), np.bincount(y), p)
-    assert a.advantage_at_prior.upper == pytest.approx(w + printed_radius(1000, delta), abs=1e-9)
-    attack = a.evidence.choose(gain_at_prior(p))
-    low = clopper_pearson_lower(attack.found, attack.members, delta / 4)
-    high = clopper_pearson_upper(attack.accused, attack.non_members, delta / 4)
-    lower = max(abs(2 * p - 1), p * (2 * low - 1) - (1 - p) * (2 * high - 1))
-    assert a.advantage_at_prior.lower == pytest.approx(lower, abs=1e-12)
-    assert attack.members == 200  # the other third chose the attack
-    assert attack.non_members == 467
+    constant, weights = 1 - 2 * p, (2 * p, 2 * (1 - p))
+    exact = constant + gain_upper(w - constant, 300, 700, delta / 2, weights=weights)
+    assert a.advantage_at_prior.upper == pytest.approx(exact, abs=1e-9)
+    assert exact < w + printed_radius(1000, delta)
+    attacks = a.splits.attacks(gain_at_prior(p))
+    counts = [(one.found, one.members, one.accused, one.non_members) for one in attacks]
+    limits = sorted(gain_lower(*four, delta / 4 / 4, weights=weights) for four in counts)
+    quarter = limits[-math.ceil(len(limits) / 4)]
+    assert max(0.4, constant + quarter) - 1e-12 <= a.advantage_at_prior.lower <= w
+    assert {four[1::2] for four in counts} <= {(200, 466), (200, 467)}  # the other third chose the attack
     # Adv_p is never below a constant guess; what the query adds to it is the excess.
     for side in ("estimate", "lower", "upper"):
         assert getattr(a.excess, side) == pytest.approx(getattr(a.advantage_at_prior, side) - 0.4, abs=1e-12)
@@ -190,8 +197,9 @@ def test_theorem_5_corrected_interval_in_closed_form():
 def test_theorem_5_needs_samples_in_the_ratio_of_the_prior():
     """N₁ = 100, N₂ = 9,900 and p = ½: the radius is .123 and not .0245; the printed one is missed far too often."""
     n1, n2, p, delta = 100, 9900, 0.5, 0.05
-    a = wi.audit(answers([50, 50]), answers([4950, 4950]), rng=0)
-    squares = plug_in(a.evidence, gain_at_prior(p), a.evidence.views[0])[1]
+    evidence = one_split(answers([50, 50]), answers([4950, 4950]))
+    assert plug_in(evidence, gain_at_prior(p), evidence.views[0])[1:] == (n1, n2)
+    squares = 1 / n1 + 1 / n2
     assert bounded_differences_radius(squares, delta) == pytest.approx(0.123, abs=5e-4)
     assert math.sqrt(2 * math.log(1 / delta) / (n1 + n2)) == pytest.approx(0.0245, abs=5e-5)
     rng, r = np.random.default_rng(55), np.array([0.9, 0.1])
@@ -398,9 +406,8 @@ def test_theorem_7_and_algorithm_2_the_chosen_attack_becomes_optimal(p):
             rng, lost = np.random.default_rng([74, n]), []
             for run in range(10):
                 x, y = rng.choice(5, round(p * n), p=r), rng.choice(5, n - round(p * n), p=q)
-                evidence = wi.audit(x, y, prior=p, rng=run).evidence
                 top, bottom = metric._linear(p)
-                attack = evidence.choose(lambda fpr, tpr, top=top: top.at(fpr, tpr))
+                attack = one_split(x, y, p, seed=run).choose(lambda seen, top=top: top.at(seen.fpr, seen.tpr))
                 value = linear_value(metric, eta, marginal, attack.accuses(np.arange(5.0)), p)
                 assert value <= best + 1e-12
                 lost.append(best - value)
@@ -424,8 +431,8 @@ def test_algorithm_2_is_biased_down_and_its_limits_hold():
         e = a.risk(metric)
         found.append(e.estimate)
         misses += not e.lower <= best <= e.upper
-        attack = a.evidence.choose(lambda fpr, tpr: top.at(fpr, tpr))
-        own = top.at(attack.fpr, attack.tpr) / bottom.constant
+        attacks = a.splits.attacks(Gain(*(number / bottom.constant for number in (top.constant, top.tpr, top.fpr))))
+        own = np.mean([top.at(attack.fpr, attack.tpr) for attack in attacks]) / bottom.constant
         assert e.estimate == pytest.approx(np.clip(own, e.lower, e.upper), abs=1e-12)
     holds(misses, runs, 0.2)
     assert np.mean(found) <= best + 3 * np.std(found) / math.sqrt(runs)
@@ -469,7 +476,7 @@ def test_theorem_8_needs_labels_in_the_ratio_of_the_prior():
     assert equation_20(PPV, p, np.where(score > 0.5, 1, -1), label) > truth + 0.4
     a = wi.audit(x, y, prior=p, rng=0)
     measured = a.risk("ppv", fpr=fpr)
-    at = a.evidence.choose(lambda f, t: np.where(f <= fpr, t, -np.inf)).threshold
+    at = a.evidence.choose(lambda counts: np.where(counts.fpr <= fpr, counts.tpr, -np.inf)).threshold
     own = p * norm.sf(at - 1) / (p * norm.sf(at - 1) + (1 - p) * norm.sf(at))
     assert measured.lower <= own <= measured.upper
     assert measured.upper - measured.lower < 0.02
@@ -494,8 +501,8 @@ def test_theorem_9_and_algorithm_3_the_threshold_becomes_optimal():
     for n in (300, 100_000):
         for run in range(6):
             rng = np.random.default_rng([90, n, run])
-            evidence = wi.audit(rng.normal(1, 1, n // 5), rng.normal(0, 1, n - n // 5), prior=p, rng=run).evidence
-            attack = evidence.choose(lambda fpr, tpr: top.at(fpr, tpr) / bottom.at(fpr, tpr))
+            evidence = one_split(rng.normal(1, 1, n // 5), rng.normal(0, 1, n - n // 5), p, seed=run)
+            attack = evidence.choose(lambda seen: top.at(seen.fpr, seen.tpr) / bottom.at(seen.fpr, seen.tpr))
             grid = np.linspace(-6, 7, 13_001)
             accused = attack.accuses(grid)
             tpr, fpr = (np.sum(norm.pdf(grid, shift)[accused]) * 0.001 for shift in (1, 0))
