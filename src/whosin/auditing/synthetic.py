@@ -300,7 +300,7 @@ def audit_synthetic(
 def _sides(material: Material, experiment: Experiment) -> tuple[Dependence | None, Drift | None]:
     """Compare the two sides without the release. Rows that repeat each other would pass for a difference."""
     pool, people = material.pool, experiment.people
-    if pool is None or min(pool.split, pool.size - pool.split) < 2:
+    if material.problem is not None or pool is None or min(pool.split, pool.size - pool.split) < 2:
         return None, None
     if people is not None:
         pool = replace(pool, people=np.concatenate([people[0].number, len(people[0]) + people[1].number]))

@@ -73,13 +73,11 @@ def pairs_alike(same: int, pairs: int, inside: int) -> tuple[float, float]:
     pairs that straddle has the chance (pairs choose x) · 2ˣ · (pairs - x choose (inside - x)/2) / (2·pairs choose
     inside), whatever the records are. O(pairs).
     """
-    from scipy.special import logsumexp
-
     x = np.arange(inside % 2, min(inside, 2 * pairs - inside) + 1.0, 2.0)
     ways = _log_choose(pairs, x) + x * np.log(2.0) + _log_choose(pairs - x, (inside - x) / 2.0)
     logs = ways - _log_choose(2 * pairs, inside)
     few, many = logs[x <= pairs - same], logs[x >= pairs - same]
-    return min(1.0, float(np.exp(logsumexp(few)))), min(1.0, float(np.exp(logsumexp(many))))
+    return min(1.0, float(np.exp(np.logaddexp.reduce(few)))), min(1.0, float(np.exp(np.logaddexp.reduce(many))))
 
 
 def fisher(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
@@ -87,14 +85,12 @@ def fisher(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
 
     1 without hits, and 0 where there is nothing to compare with. O(hits in both).
     """
-    from scipy.special import logsumexp
-
     if hits == 0 or other_rows == 0:
         return 1.0 if hits == 0 else 0.0
     both = hits + other_hits
     k = np.arange(hits, min(both, rows) + 1.0)
     logs = _log_choose(rows, k) + _log_choose(other_rows, both - k) - _log_choose(rows + other_rows, both)
-    return min(1.0, float(np.exp(logsumexp(logs))))
+    return min(1.0, float(np.exp(np.logaddexp.reduce(logs))))
 
 
 def _log_choose(n: Array | float, k: Array | float) -> Array:
