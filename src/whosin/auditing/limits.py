@@ -29,7 +29,7 @@ import numpy as np
 from whosin.auditing.attack import Attack, Evidence, Gain, View
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.splits import Splits
-from whosin.compute.differences import gain_lower, gain_upper
+from whosin.compute.differences import gain_lower, gain_upper, newcombe
 from whosin.compute.proportions import bounded_differences_radius, clopper_pearson_lower, clopper_pearson_upper
 from whosin.compute.thresholds import scan_lower, scan_statistic, scan_z
 
@@ -91,16 +91,26 @@ def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float
         return min(float(gain(*corner)) for corner in rectangle(attacks[0], alpha / 2).corners)
     ordered = splits.experiment.scores[0].shape[1] > 0
     share = alpha / 2 if ordered else alpha
-    limits = [_voted(attacks, gain.weights, share)]
-    if ordered:
-        limits.append(_scanned(splits, gain.weights, share))
-    return gain.constant + max(limits)
+    scanned = _scanned(splits, gain.weights, share) if ordered else -math.inf
+    enough = max(scanned, gain.blind - gain.constant)
+    return gain.constant + max(scanned, _voted(attacks, gain.weights, share, enough))
 
 
-def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: float) -> float:
-    """Return the limit that a quarter of the splits reach, each at a quarter of the level."""
-    limits = sorted((_counted_lower(attack, weights, VOTE * alpha) for attack in attacks), reverse=True)
-    return limits[math.ceil(VOTE * len(limits)) - 1]
+def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: float, enough: float) -> float:
+    """Return a limit that a quarter of the splits reach, each at a quarter of the level.
+
+    Which quarter is judged by the ordering of the exact limits, so that only theirs are computed: the smallest of any
+    quarter is at most the one asked for. One that is not above ``enough`` ends it.
+    """
+    z = scan_z(VOTE * alpha)
+    judged = [newcombe(a.found, a.members, a.accused, a.non_members, z, weights) for a in attacks]
+    best = np.argsort(-np.array(judged), kind="stable")[: math.ceil(VOTE * len(attacks))]
+    limit = math.inf
+    for place in best[::-1]:
+        limit = min(limit, _counted_lower(attacks[place], weights, VOTE * alpha))
+        if limit <= enough:
+            break
+    return limit
 
 
 def _scanned(splits: Splits, weights: tuple[float, float], alpha: float) -> float:

@@ -73,7 +73,7 @@ def audit(
 
     Notes
     -----
-    Cost O(K·q·N log N) for K splits, 64 of few records and 8 of many; several queries also fit small classifiers in
+    Cost O(K·q·N log N) for K splits, 48 of few records and 8 of many; several queries also fit small classifiers in
     each. Parts of the result that are not read are not computed.
 
     The limits are exact for answers that were fixed before these records were seen: an answer about one record may not

@@ -21,7 +21,7 @@ from whosin.errors import check_rng
 
 __all__ = ["Splits", "seed_of", "split"]
 
-MOST_SPLITS = 64
+MOST_SPLITS = 48
 FEWEST_SPLITS = 8
 SPLIT_RECORDS = 25_600
 """Splits times records of the smaller side, about: the more records, the less the limits of two splits differ."""
@@ -59,7 +59,7 @@ class Splits:
 
 
 def split(experiment: Experiment, rng: Any = None) -> Splits:
-    """Return the splits of an experiment: 64, and fewer for many records. The seed comes from the data by default."""
+    """Return the splits of an experiment: 48, and fewer for many records. The seed comes from the data by default."""
     seed = seed_of(*experiment.columns) if rng is None else int(check_rng(rng).integers(2**63))
     smaller = min(len(experiment.members), len(experiment.non_members))
     count = min(MOST_SPLITS, max(FEWEST_SPLITS, 4 * math.ceil(SPLIT_RECORDS / (4 * smaller))))
