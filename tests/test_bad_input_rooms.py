@@ -77,6 +77,7 @@ def constant_release():
     ones = [np.ones((50, 2))] * 3
     found = [wi.audit_synthetic(*ones, rng=0), wi.audit_synthetic(*map(frame, ones), rng=0)]
     assert [audit.advantage.estimate for audit in found] == [0.0, 0.0]
+    assert {audit.verdict.state for audit in found} == {"no verdict"}
 
 
 class Model:

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
+from whosin.compute.differences import gain_lower, gain_upper_of_one
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.errors import InputError, InputTypeError
 
@@ -47,8 +48,8 @@ def test_limits_of_a_given_threshold_are_exact_ones():
     assert found.tpr.upper == pytest.approx(float(clopper_pearson_upper(10, 20, 0.1 / 4)), rel=1e-9)
     assert found.fpr.lower == pytest.approx(float(clopper_pearson_lower(5, 30, 0.1 / 4)), rel=1e-9)
     assert found.fpr.upper == pytest.approx(float(clopper_pearson_upper(5, 30, 0.1 / 4)), rel=1e-9)
-    assert found.advantage.lower == found.tpr.lower - found.fpr.upper
-    assert found.advantage.upper == found.tpr.upper - found.fpr.lower
+    assert found.advantage.lower == gain_lower(10, 20, 5, 30, 0.05) > found.tpr.lower - found.fpr.upper
+    assert found.advantage.upper == gain_upper_of_one(10, 20, 5, 30, 0.05) < found.tpr.upper - found.fpr.lower
     assert found.advantage.confidence_level == 0.9
 
 

@@ -26,11 +26,11 @@ def panel(rng, leak=0.0):
 
 
 def test_false_alarms_are_at_most_nominal():
-    """200 audits at 2.5 %: 5 alarms are expected, and more than 12 have a chance of .002."""
-    assert binom.sf(12, 200, 0.025) < 0.0025
+    """40 audits at 2.5 %: more than 4 alarms have a chance of .003; tests/long has more runs."""
+    assert binom.sf(4, 40, 0.025) < 0.004
     rng = np.random.default_rng(0)
-    alarms = sum(audit(*panel(rng), person=WHOSE).advantage.lower > 0 for _ in range(200))
-    assert alarms <= 12
+    alarms = sum(audit(*panel(rng), person=WHOSE).advantage.lower > 0 for _ in range(40))
+    assert alarms <= 4
 
 
 def test_rows_taken_for_people_cry_wolf():
@@ -88,7 +88,7 @@ def test_the_result_speaks_of_people():
     x, y = panel(np.random.default_rng(6), leak=4.0)
     group = [np.tile(["a", "b"], PEOPLE * ROWS // 2) for _ in range(2)]
     found = audit(x, y, person=WHOSE, groups={"row": group}, tolerate=0.99)
-    assert "people" in found.verdict.sentence
+    assert found.unit == "people"
     assert "people that an attack is counted on" in found.explain()
     assert "groups of people" in found.assumes[0]
     assert found.to_dict()["person_level"] is True

@@ -48,7 +48,7 @@ def test_names_of_rows_are_no_scores(why, kind):
     assert found.verdict.state == "none found"
     assert list(found.queries) == ["score"]
     said = "different in every row" if kind is str else why
-    assert f"column 'id' was left out: it is {said} (name it in columns= to use it)" in found.assumes
+    assert f"column 'id' was left out: it is {said} (name it to use it)" in found.assumes
     if kind is not str:
         assert audit_score_table(given, columns=["id"]).verdict.state == "leak"
 

@@ -146,7 +146,7 @@ def test_families_within_a_side_are_dependence(make, people, rows, noise):
     assert found.found
     assert not found.straddling
     assert found.p_value <= 0.001
-    assert "person=" in found.sentence
+    assert "name the column that says whose they are" in found.sentence
     assert "population" not in found.sentence
     assert not dependence(make(train, holdout, people=who), rng).found
 
@@ -165,7 +165,7 @@ def test_a_running_number_is_named():
     found = dependence(table_pool(train, holdout), rng)
     assert found.found
     assert found.columns == ("x2",)
-    assert "columns=" in found.sentence
+    assert "leave that column out" in found.sentence
 
 
 def test_some_repeated_rows_are_dependence():
@@ -308,8 +308,10 @@ def test_a_holdout_of_training_rows_is_told():
     most = np.concatenate([train[:250], holdout[:150]])
     assert holdout_problem(*numbered(train, most), rng=rng).startswith("250 of 400 held-out rows are training rows too")
     full = np.concatenate([train, holdout])
-    assert holdout_problem(*numbered(train, full), rng=rng).startswith("400 of 400 training rows stand in the holdout")
-    few = np.concatenate([train[:100], holdout[:300]])
+    assert holdout_problem(*numbered(train, full), rng=rng).startswith("400 of 400 training rows are held-out rows too")
+    some = np.concatenate([train[:100], holdout[:300]])
+    assert holdout_problem(*numbered(train, some), rng=rng).startswith("100 of 400 held-out rows are training rows too")
+    few = np.concatenate([train[:20], holdout[:380]])
     assert holdout_problem(*numbered(train, few), rng=rng) is None
 
 

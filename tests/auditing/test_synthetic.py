@@ -1,6 +1,7 @@
 """Auditing a released table: what is found, what is refused, and what is said."""
 
 import json
+import math
 import warnings
 
 import numpy as np
@@ -74,7 +75,7 @@ def test_does_not_cry_wolf_on_fresh_rows(tables):
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 def test_false_alarms_over_fresh_worlds():
     """Lower limits at 95 % of a release that is independent of the training exceed 0 in at most 2.5 % of worlds."""
-    rng, alarms, worlds = np.random.default_rng(5), 0, 30
+    rng, alarms, worlds = np.random.default_rng(5), 0, 15
     for _ in range(worlds):
         parts = [rng.integers(0, 6, (150, 4)).astype(str) for _ in range(3)]
         frames = [pd.DataFrame(part, columns=list("abcd")) for part in parts]
@@ -316,12 +317,12 @@ def test_a_reference_is_used(tables):
 
 def test_shared_rows_are_counted(tables):
     train, holdout, _, fresh = tables
-    mixed = pd.concat([train.head(100), holdout.iloc[100:]], ignore_index=True)
+    mixed = pd.concat([train.head(60), holdout.iloc[60:]], ignore_index=True)
     with pytest.warns(AssumptionWarning, match="Rows on one side are repeated on the other"):
         found = wi.audit_synthetic(train, mixed, fresh, rng=0)
-    assert found.shared_rows == 100
+    assert found.shared_rows == 60
     assert found.dependence.straddling
-    assert any("100 of the 1500 training rows equal" in line for line in found.assumes)
+    assert any("60 of the 1500 training rows equal" in line for line in found.assumes)
 
 
 def test_copies_are_counted(tables):
@@ -411,4 +412,6 @@ def test_one_row_each():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)
         found = wi.audit_synthetic(frame, frame, frame, rng=0)
-    assert (found.advantage.lower, found.advantage.upper) == (0.0, 1.0)
+    assert found.advantage.lower == 0.0
+    assert 2 * math.sqrt(0.975) - 1 <= found.advantage.upper < 0.98
+    assert found.verdict.state == "no verdict"

@@ -91,7 +91,7 @@ def test_upper_limit_of_a_class(sizes, weights):
 
 
 @pytest.mark.parametrize("n", [50, 500, 10_000])
-@pytest.mark.parametrize("share", [-0.2, 0.0, 0.2, 0.7])
+@pytest.mark.parametrize("share", [-0.2, 0.0, 0.2, 0.7, 0.9])
 def test_upper_limit_has_a_closed_form_at_equal_sizes(n, share):
     """Hoeffding (1956): at a fixed mean, equal chances have the heaviest tail, so X + (n - Y) is binomial at worst."""
     exact = 2 * float(clopper_pearson_upper(round(n * (1 + share)), 2 * n, 0.025)) - 1

@@ -13,8 +13,6 @@ from whosin.compute.proportions import (
     bounded_differences_radius,
     clopper_pearson_lower,
     clopper_pearson_upper,
-    difference_lower,
-    difference_upper,
     dkw_radius,
 )
 from whosin.errors import InputError, InputTypeError
@@ -67,22 +65,6 @@ def test_exact_coverage(n, theta):
     weight = binom.pmf(x, n, theta)
     assert weight[clopper_pearson_lower(x, n, 0.05) > theta].sum() <= 0.05
     assert weight[clopper_pearson_upper(x, n, 0.05) < theta].sum() <= 0.05
-
-
-@pytest.mark.parametrize(("theta", "other"), [(0.5, 0.5), (0.9, 0.2), (0.05, 0.01)])
-def test_exact_coverage_of_the_difference(theta, other):
-    n, m = 30, 45
-    x, y = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
-    weight = binom.pmf(x, n, theta) * binom.pmf(y, m, other)
-    assert weight[difference_lower(x, n, y, m, 0.05) > theta - other].sum() <= 0.05
-    assert weight[difference_upper(x, n, y, m, 0.05) < theta - other].sum() <= 0.05
-    assert np.all(difference_lower(x, n, y, m, 0.05) <= x / n - y / m)
-
-
-def test_difference_shares_the_error_between_both_rates():
-    expected = clopper_pearson_lower(8, 10, 0.025) - clopper_pearson_upper(3, 12, 0.025)
-    assert difference_lower(8, 10, 3, 12, 0.05) == expected
-    assert difference_upper(3, 12, 8, 10, 0.05) == -expected
 
 
 def test_dkw_formula_and_coverage():

@@ -86,3 +86,40 @@ def test_power(seed):
         audit(rng.normal(shift, 1, 2500), rng.normal(0, 1, 2500), rng=run).advantage.lower > 0 for run in range(500)
     )
     assert found >= 0.8 * 500
+
+
+@pytest.mark.parametrize("queries", [1, 7])
+def test_null_audits_do_not_cry_wolf(queries, seed, judge):
+    """Scan and vote together, learned score included, at half of δ for the lower side."""
+    rng = np.random.default_rng([29, seed])
+    alarms = sum(
+        audit(rng.normal(size=(150, queries)), rng.normal(size=(150, queries))).advantage.lower > 0 for _ in range(300)
+    )
+    judge(alarms, 300, 0.025)
+
+
+def test_people_do_not_cry_wolf(seed, judge):
+    """100 people a side with ten near-equal rows each, counted once each."""
+    rng = np.random.default_rng([31, seed])
+    whose = np.repeat(np.arange(100), 10), np.repeat(np.arange(100, 200), 10)
+    alarms = 0
+    for _ in range(300):
+        rows = rng.normal(size=(2, 100, 1)) + 0.3 * rng.normal(size=(2, 100, 10))
+        alarms += audit(rows[0].ravel(), rows[1].ravel(), person=whose).advantage.lower > 0
+    judge(alarms, 300, 0.025)
+
+
+@pytest.mark.parametrize(("case", "share"), [("spike", 0.1), ("shift", 0.2), ("scale", 1.6)])
+def test_what_is_found_is_true(case, share, seed, judge):
+    """Lower limits above 0 stay below the truth, where something leaks."""
+    rng, misses = np.random.default_rng([37, seed]), 0
+    shift = 2 * norm.ppf(0.5 + share / 2) if case == "shift" else 0.0
+    cut = np.sqrt(2 * np.log(1.6) / (1 - 1.6**-2))
+    truth = {"spike": 0.1, "shift": 0.2, "scale": 2 * (norm.sf(cut / 1.6) - norm.sf(cut))}[case]
+    for _ in range(200):
+        x, y = rng.normal(size=(2, 285))
+        x = x * share if case == "scale" else x + shift
+        if case == "spike":
+            x[rng.random(285) < share] += 8.0
+        misses += audit(x, y).advantage.lower > truth
+    judge(misses, 200, 0.025)

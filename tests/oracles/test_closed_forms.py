@@ -111,7 +111,8 @@ def test_gaussian_advantage_and_accuracy(mu):
         cut = mpmath.log((1 - p) / p) / u
         right = p * mpmath.ncdf(u / 2 - cut) + (1 - p) * mpmath.ncdf(u / 2 + cut) if abs(cut) < 1e9 else 0
         exact = max(p, 1 - p, right)
-        assert agrees(g.accuracy(prior), exact, ulps=16.0)
+        assert mpf(g.accuracy(prior)) >= exact * (1 - mpf(2) ** -52)  # never below it, but for the last rounding
+        assert agrees(g.accuracy(prior), exact, ulps=16.0 + 8.0 * float(u))  # rounded up by what tails can take away
 
 
 @pytest.mark.parametrize("mu", MUS[1:7])

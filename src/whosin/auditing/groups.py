@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from whosin.auditing.attack import Attack, Evidence
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.experiment import Experiment, is_missing
-from whosin.compute.differences import gain_lower
+from whosin.compute.differences import gain_lower, gain_upper_of_one
 from whosin.errors import InputError, InputTypeError, check_whole
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _limits(counts: Four, rest: Four, delta: float, level: float) -> tuple[Estim
 
 def _exact(counts: Four, alpha: float) -> tuple[float, float]:
     """Exact limits of a difference of two rates, each missed with chance ``alpha``."""
-    return gain_lower(*counts, alpha), -gain_lower(*counts[2:], *counts[:2], alpha)
+    return gain_lower(*counts, alpha), gain_upper_of_one(*counts, alpha)
 
 
 def _advantage(counts: Four) -> float:

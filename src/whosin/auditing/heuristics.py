@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.auditing.attack import Gain
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.limits import ADVANTAGE, Rectangle, gain_at_prior
+from whosin.compute.differences import gain_lower, gain_upper_of_one
 from whosin.compute.neighbours import ball_log_sums, counts_within, nearest
 from whosin.compute.parallel import by_rows
 from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
@@ -37,7 +39,8 @@ _FLOOR = 1e-9
 class ThresholdAttack:
     """Accuse every record with a score above ``threshold``: how often that is right, for fresh records of either kind.
 
-    The limits of both rates, and so of all that is computed from them, hold together.
+    The limits of both rates hold together, and so do those computed from them. With a fixed threshold the limits of the
+    advantage are exact ones of a difference, and hold on their own.
     """
 
     tpr: Estimate
@@ -47,6 +50,8 @@ class ThresholdAttack:
     threshold: float
     members: int
     non_members: int
+    fixed: bool = False
+    """Whether the threshold was fixed without these records, so that the counts are binomial."""
 
     @property
     def advantage(self) -> Estimate:
@@ -57,10 +62,16 @@ class ThresholdAttack:
         """Return 2·accuracy - 1 of this attack at a prior (Xu et al. 2022, definition 1); it may be negative."""
         return self._of(gain_at_prior(check_prior(prior)))
 
-    def _of(self, gain: Any) -> Estimate:
+    def _of(self, gain: Gain) -> Estimate:
+        found = gain(self.fpr.estimate, self.tpr.estimate)
+        if self.fixed and gain.weights is not None:
+            found_members = round(self.tpr.estimate * self.members)
+            counts = found_members, self.members, round(self.fpr.estimate * self.non_members), self.non_members
+            alpha = (1.0 - self.tpr.confidence_level) / 2
+            ends = [limit(*counts, alpha, weights=gain.weights) for limit in (gain_lower, gain_upper_of_one)]
+            return Estimate(found, gain.constant + ends[0], gain.constant + ends[1], self.tpr.confidence_level)
         limits = Rectangle(self.tpr.lower, self.tpr.upper, self.fpr.lower, self.fpr.upper)
         values = [gain(*corner) for corner in limits.corners]
-        found = gain(self.fpr.estimate, self.tpr.estimate)
         return Estimate(found, min(values), max(values), self.tpr.confidence_level)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +129,7 @@ def threshold_attack(
     else:
         limit = _top(inside, outside, share)
     sides = [_rate(side, limit, level, threshold is not None) for side in (inside, outside)]
-    return ThresholdAttack(sides[0], sides[1], limit, len(inside), len(outside))
+    return ThresholdAttack(sides[0], sides[1], limit, len(inside), len(outside), threshold is not None)
 
 
 def monte_carlo_attack(

@@ -21,12 +21,14 @@ A gain that does not rise in the TPR and fall in the FPR has limits from the rec
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from whosin.auditing.attack import Attack, Evidence, Gain, View
+from whosin.auditing.counts import count_scores
 from whosin.auditing.estimate import Estimate
 from whosin.auditing.splits import Splits
 from whosin.compute.differences import gain_lower, gain_upper, newcombe
@@ -39,6 +41,7 @@ __all__ = [
     "Rectangle",
     "best_value",
     "class_upper",
+    "could_show",
     "gain_at_prior",
     "plug_in",
     "rectangle",
@@ -48,6 +51,10 @@ __all__ = [
 ADVANTAGE = Gain(0.0, 1.0, -1.0)
 VOTE = 0.25
 """Share of the splits that must reach a limit."""
+FAR_APART = 6.0
+"""Largest ratio of the two weights of a gain that is limited as such."""
+HOPELESS = 1e9
+"""Ratio of the two weights from which no number of records shows more than a constant guess."""
 
 
 def gain_at_prior(prior: float) -> Gain:
@@ -60,11 +67,11 @@ class Finding:
     """What an audit says of one gain."""
 
     value: Estimate
-    """The value of the best attacker: the mean over splits of what their attacks reached, with limits."""
+    """The value of the best attacker, with limits; the estimate is that of the two rates."""
     tpr: float
-    """Share of the members that the attacks of the splits found, on average."""
+    """Share of the members found: by the attack that gave the lower limit, or, if there is none, by all on average."""
     fpr: float
-    """Share of the non-members that they accused, on average."""
+    """Share of the non-members accused by the same."""
     plug_in: float
     """The largest value in the sample over the attackers that the upper limit covers."""
 
@@ -72,28 +79,43 @@ class Finding:
 def best_value(splits: Splits, gain: Gain, delta: float) -> Finding:
     """Return the value of the best attacker with limits at level 1 - ``delta``, deterministic in data and seed."""
     attacks = splits.attacks(gain)
-    seen, upper = class_upper(splits.first, gain, delta / 2, attacks[0].candidate.view)
-    lower = max(gain.blind, _lower(splits, gain, attacks, delta / 2))
+    view = attacks[0].candidate.view
+    seen, upper = class_upper(splits.first, gain, delta / 2, view)
+    limit, rates = _lower(splits, gain, attacks, delta / 2)
+    lower = max(gain.blind, limit)
     upper = max(upper, lower)
-    tpr, fpr = (float(np.mean([getattr(attack, rate) for attack in attacks])) for rate in ("tpr", "fpr"))
+    if limit <= gain.blind:
+        rates = _rates(attacks)
     value = Estimate(
-        float(np.clip(gain(fpr, tpr), lower, upper)),
+        float(np.clip(gain(rates[1], rates[0]), lower, upper)),
         lower,
         upper,
         1.0 - delta,
-        f"upper limit: {upper_class(splits.first, attacks[0].candidate.view)}",
+        f"upper limit: {upper_class(splits.first, view)}",
     )
-    return Finding(value, tpr, fpr, seen)
+    return Finding(value, rates[0], rates[1], seen)
 
 
-def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float) -> float:
+def _rates(attacks: Sequence[Attack]) -> tuple[float, float]:
+    """Mean TPR and mean FPR."""
+    return float(np.mean([attack.tpr for attack in attacks])), float(np.mean([attack.fpr for attack in attacks]))
+
+
+def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float) -> tuple[float, tuple[float, float]]:
+    """Return the lower limit, and TPR and FPR of the attack that gave it: of a vote, those of the middle split."""
     if gain.weights is None:
-        return min(float(gain(*corner)) for corner in rectangle(attacks[0], alpha / 2).corners)
+        corners = rectangle(attacks[0], alpha / 2).corners
+        return min(float(gain(*corner)) for corner in corners), _rates(attacks)
+    if max(gain.weights) > HOPELESS * min(gain.weights):
+        return gain.blind, _rates(attacks)
     ordered = splits.experiment.scores[0].shape[1] > 0
     share = alpha / 2 if ordered else alpha
-    scanned = _scanned(splits, gain.weights, share) if ordered else -math.inf
-    enough = max(scanned, gain.blind - gain.constant)
-    return gain.constant + max(scanned, _voted(attacks, gain.weights, share, enough))
+    scanned, rates = _scanned(splits, gain, share) if ordered else (-math.inf, (0.0, 0.0))
+    voted = _voted(attacks, gain.weights, share, max(scanned, gain.blind - gain.constant))
+    if voted > scanned:
+        middle = sorted(attacks, key=lambda attack: float(gain(attack.fpr, attack.tpr)))[len(attacks) // 2]
+        return gain.constant + voted, (middle.tpr, middle.fpr)
+    return gain.constant + scanned, rates
 
 
 def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: float, enough: float) -> float:
@@ -113,18 +135,38 @@ def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: flo
     return limit
 
 
-def _scanned(splits: Splits, weights: tuple[float, float], alpha: float) -> float:
-    """Return the limit from all thresholds of every query, each direction that may speak for membership counted."""
+def _scanned(splits: Splits, gain: Gain, alpha: float) -> tuple[float, tuple[float, float]]:
+    """Return the limit from all thresholds of every query, and TPR and FPR of the best threshold of the best query.
+
+    Each direction that may speak for membership counts as a query.
+    """
+    assert gain.weights is not None
     inside, outside = splits.experiment.scores
     signs = (1.0,) if splits.experiment.directed else (1.0, -1.0)
     each = alpha / (len(signs) * inside.shape[1])
     z = scan_z(each)
-    largest = max(
-        scan_statistic(sign * x, sign * y, z, weights)
-        for x, y in zip(inside.T, outside.T, strict=True)
-        for sign in signs
-    )
-    return scan_lower(largest, len(inside), len(outside), each, z, weights)
+    looks = [(sign * x, sign * y) for x, y in zip(inside.T, outside.T, strict=True) for sign in signs]
+    statistics = [scan_statistic(x, y, z, gain.weights) for x, y in looks]
+    best = int(np.argmax(statistics))
+    counts = count_scores(*looks[best])
+    at = int(np.argmax(gain.judge(counts)))
+    limit = scan_lower(statistics[best], len(inside), len(outside), each, z, gain.weights)
+    return limit, (float(counts.tpr[at]), float(counts.fpr[at]))
+
+
+def could_show(splits: Splits, delta: float) -> bool:
+    """Whether so many records would show a leak at all: whether the lower limit of a perfect attack is above 0."""
+    first = splits.first
+    ordered = splits.experiment.scores[0].shape[1]
+    share = delta / 4 if ordered else delta / 2
+    if gain_lower(first.members, first.members, 0, first.non_members, VOTE * share) > 0.0:
+        return True
+    if not ordered:
+        return False
+    each = share / (ordered * (1 if splits.experiment.directed else 2))
+    z, sizes = scan_z(each), (len(splits.experiment.members), len(splits.experiment.non_members))
+    perfect = scan_statistic(np.ones(sizes[0]), np.zeros(sizes[1]), z)
+    return scan_lower(perfect, *sizes, each, z) > 0.0
 
 
 def _counted_lower(attack: Attack, weights: tuple[float, float], alpha: float) -> float:
@@ -158,11 +200,16 @@ def class_upper(
 ) -> tuple[float, float]:
     """Return the largest sample value of the class, and the upper limit for it at ``alpha``.
 
-    ``alone`` leaves the thresholds of all other queries out of the class.
+    ``alone`` leaves the thresholds of all other queries out of the class. Where u and v are far apart (an extreme
+    prior) the limit is that of the advantage A of the class, by u·TPR - v·FPR ≤ max(0, u - v) + min(u, v)·A: few
+    records limit a difference of rates better than one rate times a large weight.
     """
     seen, n1, n2 = plug_in(evidence, gain, view, alone=alone)
     if gain.weights is None:
         limit = seen + bounded_differences_radius(gain.tpr**2 / n1 + gain.fpr**2 / n2, alpha)
+    elif max(gain.weights) > FAR_APART * min(gain.weights):
+        _, advantage = class_upper(evidence, ADVANTAGE, alpha, view, alone=alone)
+        limit = gain.blind + min(gain.weights) * advantage
     else:
         limit = gain.constant + gain_upper(seen - gain.constant, n1, n2, alpha, weights=gain.weights)
     return seen, min(gain.ceiling, max(gain.blind, limit))

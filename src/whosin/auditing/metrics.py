@@ -104,18 +104,11 @@ def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
     attack = evidence.choose(_at_fpr(fpr))
     limits = rectangle(attack, delta / 4)
     level = 1.0 - delta
-    if fpr * evidence.non_members < 1.0:
+    why = _unmeasured(evidence, attack, fpr, limits.fpr_lower)
+    if why is not None:
         nothing = float("nan")
-        return TprAtFpr(
-            nothing,
-            0.0,
-            1.0,
-            level,
-            about=f"not measurable with {evidence.non_members} outsiders: it takes at least {_outsiders(fpr)}",
-            target=fpr,
-            fpr=Estimate(nothing, 0.0, 1.0, level),
-            measurable=False,
-        )
+        unknown = Estimate(nothing, 0.0, 1.0, level)
+        return TprAtFpr(nothing, 0.0, 1.0, level, about=why, target=fpr, fpr=unknown, measurable=False)
     return TprAtFpr(
         attack.tpr,
         limits.tpr_lower,
@@ -127,8 +120,14 @@ def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
     )
 
 
-def _outsiders(fpr: float) -> str:
-    return "infinitely many" if fpr == 0.0 else str(math.ceil(1.0 / fpr))
+def _unmeasured(evidence: Evidence, attack: Attack, fpr: float, lowest: float) -> str | None:
+    """Why nothing can be said of this rate; None if it can."""
+    if fpr * evidence.non_members < 1.0:
+        needed = "infinitely many" if fpr == 0.0 else math.ceil(1.0 / fpr)
+        return f"not measurable with {evidence.non_members} outsiders: it takes at least {needed}"
+    if lowest > fpr:
+        return f"not measured: the attack chosen for it on other records accused {attack.fpr:.3g} of the outsiders"
+    return None
 
 
 def _at_fpr(most: float) -> Judge:

@@ -54,12 +54,18 @@ def rows_for_upper(tolerate: float, delta: float, *, held_share: float, queries:
     from scipy.special import ndtri
 
     z = -float(ndtri(delta / 2))
-    low, high = 1, 2**40
+
+    def reached(records: int) -> float:
+        held = max(1.0, held_share * records)
+        cells = (2.0 * (1.0 - held_share) * records) ** (1 / 3) + 2.0 * max(0.0, math.log2(records / 40.0))
+        largest = max(math.sqrt(cells / (2.0 * math.pi)), 0.87 + math.sqrt(math.log(queries) / 2.0))
+        return math.sqrt(2.0 / held) * (largest + 0.3 + 0.5 * z)
+
+    high = 2
+    while reached(high) > tolerate:
+        high *= 2
+    low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        held = max(1.0, held_share * middle)
-        cells = (2.0 * (1.0 - held_share) * middle) ** (1 / 3) + 2.0 * max(0.0, math.log2(middle / 40.0))
-        largest = max(math.sqrt(cells / (2.0 * math.pi)), 0.87 + math.sqrt(math.log(queries) / 2.0))
-        reached = math.sqrt(2.0 / held) * (largest + 0.3 + 0.5 * z)
-        low, high = (low, middle) if reached <= tolerate else (middle, high)
+        low, high = (low, middle) if reached(middle) <= tolerate else (middle, high)
     return high

@@ -30,7 +30,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReleaseSize:
-    """The advantage of the best of some queries after so many released rows; all limits hold together (Bonferroni)."""
+    """The advantage of the best of some queries after so many released rows.
+
+    The last point is the advantage of the audit, with its own confidence level; the limits of all others hold together
+    (Bonferroni).
+    """
 
     query: str
     sizes: tuple[int, ...]
@@ -84,14 +88,14 @@ def sizes_up_to(rows: int, count: int = 10) -> tuple[int, ...]:
 def release_size(
     answers: Mapping[str, Array], members: int, sizes: tuple[int, ...], whole: Estimate, seed: int
 ) -> ReleaseSize:
-    """Look at the answers of each query after each size (one column a size), with limits that hold together.
+    """Look at the answers of each query after each size (one column a size).
 
     ``whole`` is what the audit found with all rows: it is the last point, and no lower limit is above its, as whoever
     has all rows has the first of them. At each other size the best attack of any query, chosen on the fit part, is
     counted on the rest, and the upper limit covers the thresholds and cells of all of them. The same split is used at
     every size, so that neighbours differ by the release alone. O(queries·sizes·N log N).
     """
-    delta = (1.0 - whole.confidence_level) / len(sizes)
+    delta = (1.0 - whole.confidence_level) / max(1, len(sizes) - 1)
     found = []
     for i in range(len(sizes) - 1):
         looks = []

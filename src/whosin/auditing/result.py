@@ -15,14 +15,14 @@ from whosin.auditing.compare import Comparison, compare
 from whosin.auditing.estimate import Estimate, TprAtFpr
 from whosin.auditing.groups import GroupTable, Labels, group_table
 from whosin.auditing.individual import Individual, individual_risks
-from whosin.auditing.limits import ADVANTAGE, class_upper, rectangle, upper_class
+from whosin.auditing.limits import ADVANTAGE, class_upper, upper_class
 from whosin.auditing.metrics import measure, measure_tpr_at
 from whosin.auditing.power import rows_for_upper, smallest_visible
 from whosin.auditing.splits import Splits
 from whosin.auditing.verdict import Verdict, judge
 from whosin.compute.differences import gain_lower
 from whosin.compute.kde import total_variation
-from whosin.compute.rounding import at_least, at_most
+from whosin.compute.rounding import at_most
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.risks import Risk
@@ -55,9 +55,9 @@ class Audit:
     advantage_at_prior: Estimate
     """Xu et al.'s membership advantage, 2·accuracy - 1, at the prior; never below \\|2p - 1\\|, a constant guess."""
     tpr: float
-    """Share of the members that the attacks found, on average over the splits."""
+    """Share of the members found: by the attack that gave the lower limit, or, if there is none, by all on average."""
     fpr: float
-    """Share of the non-members that they accused, on average over the splits."""
+    """Share of the non-members accused by the same."""
     plug_in: float
     """The largest advantage in the sample over the attackers that the upper limit covers; biased up."""
     members: int
@@ -116,7 +116,13 @@ class Audit:
             problem=self.problem,
             unit=self.unit,
             needed=self.rows_needed(tolerate) if tolerate else None,
+            caveat=self._caveat,
         )
+
+    @property
+    def _caveat(self) -> str:
+        """What else than the training may have caused the gap, in words."""
+        return ""
 
     @property
     def covered(self) -> str:
@@ -124,10 +130,10 @@ class Audit:
         return upper_class(self.evidence, self.attack.candidate.view)
 
     def rows_needed(self, tolerate: float = 0.1) -> int:
-        """Return about how many held-out records (or people) would show "within" this tolerance, if nothing leaks.
+        """Return about how many records (or people) of each side would show "within" this tolerance, if nothing leaks.
 
-        With as many members, the same queries and confidence level, the upper limit is then at most ``tolerate`` in
-        about four of five audits. It plans a study; it promises nothing about this one.
+        So many members and so many non-members: with the same queries and confidence level, the upper limit is then at
+        most ``tolerate`` in about four of five audits. It plans a study; it promises nothing about this one.
         """
         held = 1.0 - float(np.mean(self.evidence.fit_non_members)) if self.kind == "continuous" else 1.0
         return rows_for_upper(tolerate, self._delta, held_share=held, queries=len(self.evidence.views))
@@ -185,9 +191,11 @@ class Audit:
 
     @cached_property
     def queries(self) -> Mapping[str, Estimate]:
-        """The advantage of each query alone, with limits that hold together (Bonferroni), and of all together.
+        """The advantage of each query alone, and of all together.
 
-        The last row is :attr:`advantage` itself; no lower limit is above its. The others come from the first split.
+        The last row is :attr:`advantage` itself, with its own confidence level; no lower limit is above its. The limits
+        of the others come from the first split and hold together (Bonferroni); their upper limits cover thresholds and
+        cells of the query.
         """
         views = self.evidence.views
         together = views[-1].name if views[-1].learned or len(views) == 1 else "the best of all queries"
@@ -320,18 +328,14 @@ class Audit:
         """What the finding means for somebody with a prior, in words."""
         level = f"{100 * self.confidence_level:g}% confidence"
         if self.advantage.lower > 0.0:
-            limits = rectangle(self.attack, self._delta / 2)
-            low = _precision(limits.tpr_lower, limits.fpr_upper, self.prior)
-            said = f"is a member with probability at least {at_least(low, 3)} ({level})"
-            if low < self.prior:
-                said = f"is a member with probability {_precision(self.tpr, self.fpr, self.prior):.2g}"
             return (
-                f" If {self.prior:g} of all {self.unit} are members beforehand, one that such an attack accuses {said}."
+                f" If {self.prior:g} of all {self.unit} are members beforehand, one that this attack accuses is a "
+                f"member with a probability of about {_precision(self.tpr, self.fpr, self.prior):.2g}."
             )
         blind = 50.0 + 50.0 * abs(2.0 * self.prior - 1.0)
         return (
             f" If {self.prior:g} of all {self.unit} are members beforehand, the attackers that the upper limit covers "
-            f"guess right at most {at_most(min(100.0, 50.0 + 50.0 * self.advantage_at_prior.upper), 3)}% of the time "
+            f"guess right at most {at_most(min(100.0, 50.0 + 50.0 * self.advantage_at_prior.upper))}% of the time "
             f"({level}); without looking, {blind:.4g}%."
         )
 

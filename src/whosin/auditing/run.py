@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from whosin.auditing.compare import ASSIGNMENTS
 from whosin.auditing.experiment import Experiment
 from whosin.auditing.groups import check_groups
-from whosin.auditing.limits import ADVANTAGE, best_value, gain_at_prior
+from whosin.auditing.limits import ADVANTAGE, best_value, could_show, gain_at_prior
 from whosin.auditing.metrics import check_metric
 from whosin.auditing.result import Audit
-from whosin.auditing.splits import split
+from whosin.auditing.splits import Splits, split
 from whosin.errors import check_choice, check_number, check_probability
 from whosin.risks import Risk
 
 __all__ = ["audit", "run_audit"]
+
+MANY = 20
+"""Different answers from which two samples are hardly ever equal by chance."""
 
 
 def audit(
@@ -123,6 +128,7 @@ def run_audit(
     report = progress if progress is not None else _silent
     report(0.0)
     splits = split(experiment, rng)
+    problem = problem or _problem(splits, 1.0 - level)
     at_prior = gain_at_prior(experiment.prior)
     splits.prepare((ADVANTAGE, at_prior), lambda share: report(0.8 * share))
     advantage = best_value(splits, ADVANTAGE, 1.0 - level)
@@ -148,6 +154,19 @@ def run_audit(
         notes=notes,
         tolerate=tolerate,
         problem=problem,
+    )
+
+
+def _problem(splits: Splits, delta: float) -> str | None:
+    """Why these answers allow no verdict, whatever they are."""
+    inside, outside = (np.sort(side, axis=0) for side in splits.experiment.columns)
+    if len(np.unique(inside)) >= MANY and np.array_equal(inside, outside):
+        return "Members and non-members have the very same answers: give those of people outside the data."
+    if could_show(splits, delta):
+        return None
+    return (
+        f"{len(inside)} members and {len(outside)} non-members are too few: even an attacker who makes no mistake "
+        "would not be shown to be one."
     )
 
 

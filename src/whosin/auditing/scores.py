@@ -71,9 +71,7 @@ def audit_score_table(
         free = [name for name in table.names if name not in taken and name not in divided]
         left_out = {name: why for name in free if (why := _naming(table, name, inside)) is not None}
         names = [name for name in free if name not in left_out]
-    notes = tuple(
-        f"column {name!r} was left out: it is {why} (name it in columns= to use it)" for name, why in left_out.items()
-    )
+    notes = tuple(f"column {name!r} was left out: it is {why} (name it to use it)" for name, why in left_out.items())
     answers = _answers(table, names, taken, notes)
     owner = None if person is None else tuple(table.column(person)[side] for side in (inside, ~inside))
     found = audit(answers[inside], answers[~inside], groups=divided or None, names=names, person=owner, **options)

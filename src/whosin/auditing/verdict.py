@@ -43,6 +43,7 @@ def judge(
     problem: str | None,
     unit: str,
     needed: int | None = None,
+    caveat: str = "",
 ) -> Verdict:
     """Return the verdict on an advantage.
 
@@ -59,7 +60,9 @@ def judge(
     unit : str
         "people" or "records".
     needed : int, optional
-        Held-out units that would decide if nothing leaks.
+        Units on each side that would decide if nothing leaks.
+    caveat : str
+        What else may have caused the gap.
     """
     if problem is not None:
         return Verdict("no verdict", f"No verdict: {problem[:1].lower()}{problem[1:]}", tolerate)
@@ -70,24 +73,28 @@ def judge(
         f"an attacker picks out {of_hundred(rates[0])} of 100 members while wrongly accusing {of_hundred(rates[1])} "
         "of 100 outsiders"
     )
+    but = f" {caveat}" if caveat else ""
     if tolerate is None:
         if advantage.lower > 0.0:
-            return Verdict("leak", f"Leak found: {picked}. {limits}")
+            return Verdict("leak", f"Leak found: {picked}. {limits}{but}")
         return Verdict(
             "none found",
             f"No leak was found, which does not show that there is none: what was measured could be chance, and an "
-            f"advantage of up to {high} remains possible even for {attackers} ({level}).",
+            f"advantage of up to {high} remains possible for {attackers} ({level}), and any for others.",
         )
     if advantage.lower > tolerate:
-        return Verdict("exceeds", f"More than the tolerated {tolerate:g}: {picked}. {limits}", tolerate)
+        return Verdict("exceeds", f"More than the tolerated {tolerate:g}: {picked}. {limits}{but}", tolerate)
     if advantage.upper <= tolerate:
+        shown = f" A leak of at least {low} is shown, which is tolerated: {picked}." if advantage.lower > 0 else ""
         return Verdict(
             "within",
             f"Within the tolerated {tolerate:g}: the advantage is at most {high} for {attackers} ({level}). Other "
-            "attackers are not covered.",
+            f"attackers are not covered.{shown}",
             tolerate,
         )
-    more = "" if needed is None else f" If nothing leaks, about {needed} held-out {unit} would show it."
+    more = f" A leak of at least {low} is shown.{but}" if advantage.lower > 0.0 else ""
+    if needed is not None and not more:
+        more = f" If nothing leaks, about {needed} {unit} on each side would show it."
     return Verdict(
         "undecided",
         f"Undecided: the advantage lies between {low} and {high} ({level}; the upper limit covers {attackers}), and "

@@ -151,7 +151,8 @@ def _upper(largest: float, n1: int, n2: int, alpha: float, u: float, v: float) -
     seen = u - v - largest
     spread = math.sqrt((u * u / n1 + v * v / n2) / 4)
     region = _region(seen, n1, n2, 0.0, (u, v), (0.0, 1.0), seen, alpha * _LEFT_OUT)
-    found = _largest(region, alpha, seen - max(0.0, _z(alpha)) * spread, seen)
+    guess = max(seen - max(0.0, _z(alpha)) * spread, seen - 0.9 * (seen + v))
+    found = _largest(region, alpha, guess, seen)
     return min(u, max(largest, math.nextafter(u - v - found + _TIE * (u + v), math.inf)))
 
 

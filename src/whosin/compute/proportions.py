@@ -22,8 +22,6 @@ __all__ = [
     "bounded_differences_radius",
     "clopper_pearson_lower",
     "clopper_pearson_upper",
-    "difference_lower",
-    "difference_upper",
     "dkw_radius",
 ]
 
@@ -57,22 +55,6 @@ def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: float)
     alpha = _level(alpha)
     limit = betainccinv(x + 1.0, np.maximum(n - x, 1.0), alpha) * (1.0 + _SLACK)
     return np.asarray(np.where(x < n, np.minimum(limit, 1.0), 1.0))
-
-
-def difference_lower(
-    successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
-) -> Array:
-    """Return lower limits of θ - θ' from two Clopper-Pearson limits at ``alpha``/2 each (union bound)."""
-    return clopper_pearson_lower(successes, trials, alpha / 2) - clopper_pearson_upper(
-        other_successes, other_trials, alpha / 2
-    )
-
-
-def difference_upper(
-    successes: ArrayLike, trials: ArrayLike, other_successes: ArrayLike, other_trials: ArrayLike, alpha: float
-) -> Array:
-    """Return upper limits of θ - θ' from two Clopper-Pearson limits at ``alpha``/2 each (union bound)."""
-    return -difference_lower(other_successes, other_trials, successes, trials, alpha)
 
 
 def dkw_radius(trials: int, alpha: float) -> float:

@@ -71,8 +71,8 @@ def capital(text: str) -> str:
 
 
 def sentence(line: str) -> str:
-    """Return a line as a sentence: a capital in front, a full stop behind."""
-    return f"{capital(line)}."
+    """Return a line as a sentence: a capital in front, a full stop behind unless there is one."""
+    return capital(line) if line.endswith((".", "…", "!", "?")) else f"{capital(line)}."
 
 
 def _rounded(value: float, digits: int, direction: str) -> str:

@@ -15,6 +15,8 @@ Indices = NDArray[np.int64]
 
 LEVEL = 0.001
 """Chance of calling an honest holdout none."""
+OVERLAP = 0.05
+"""Largest share of the smaller side that may stand on the other side as well."""
 MANY = 20
 """Different rows from which two samples hardly ever have equal counts by chance."""
 COPIED = 0.2
@@ -64,8 +66,8 @@ def holdout_problem(
     across, within = int(inside @ outside), int(inside @ (inside - 1) + outside @ (outside - 1)) // 2
     shared, rows, what = int(outside[inside > 0].sum()), len(holdout), "held-out rows are training rows"
     if len(train) < len(holdout):
-        shared, rows, what = int(inside[outside > 0].sum()), len(train), "training rows stand in the holdout"
-    if shared > rows / 2 and across > 2 * within + 10:
+        shared, rows, what = int(inside[outside > 0].sum()), len(train), "training rows are held-out rows"
+    if shared > OVERLAP * rows and across > 2 * within + 10:
         return f"{shared} of {rows} {what} too: they were not held out. {ADVICE}"
     return None if release is None else _repeated(train, holdout, release, reference, rng)
 

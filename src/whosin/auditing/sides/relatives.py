@@ -120,13 +120,14 @@ def _sentence(alike: list[_Signal], counters: list[_Signal], apart: list[_Signal
     parts = []
     if alike:
         parts.append(
-            f"Rows on one side repeat each other{where(alike)}: if several rows belong to one person, name the column "
-            "that says whose they are with person=…; until then the limits are too narrow."
+            f"Rows on one side repeat each other{where(alike)}: several rows of one person or family, or sides that "
+            "were not drawn alike. If several rows belong to one person, name the column that says whose they are; "
+            "until then the limits are too narrow."
         )
     if counters:
         parts.append(
             f"The order of {named(counters)} alone tells training from held-out rows, as a running number does: leave "
-            "it out with columns=…."
+            "that column out."
         )
     if apart:
         parts.append(
@@ -231,9 +232,15 @@ def _measures(values: Array, inside: Flags) -> bool:
     one, other = np.setdiff1d(values[inside], values[~inside]), np.setdiff1d(values[~inside], values[inside])
     if min(len(one), len(other)) < 2:
         return False
-    above = float(np.searchsorted(np.sort(other), one).mean()) / len(other)
-    spread = math.sqrt((len(one) + len(other) + 1) / (12.0 * len(one) * len(other)))
-    return abs(above - 0.5) > 4.0 * spread and 0.01 < above < 0.99
+    error = math.sqrt((len(one) + len(other) + 1) / (12.0 * len(one) * len(other)))
+    middle = float(np.median(np.concatenate([one, other])))
+    above, wider = _above(one, other), _above(np.abs(one - middle), np.abs(other - middle))
+    return max(abs(above - 0.5), abs(wider - 0.5)) > 4.0 * error and 0.01 < above < 0.99
+
+
+def _above(one: Array, other: Array) -> float:
+    """Share of all pairs in which the first is larger."""
+    return float(np.searchsorted(np.sort(other), one).mean()) / len(other)
 
 
 def _order(pool: Pool, column: int, rows: Indices) -> float:
