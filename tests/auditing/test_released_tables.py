@@ -41,7 +41,7 @@ def audited(*parts, **options):
 @pytest.mark.parametrize(("train_rows", "held_out", "copied"), [(500, 500, 50), (1000, 1000, 60), (200, 150, 50)])
 def test_verbatim_copies_are_found(train_rows, held_out, copied):
     """They were missed in 10 of 10 runs while attacks were chosen by their values on the fit part."""
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng([seed, train_rows])
         train, holdout, fresh = (rows(count, rng) for count in (train_rows, held_out, train_rows))
         found = audited(train, holdout, pl.concat([fresh[copied:], train[:copied]]), tolerate=0.02)
@@ -55,7 +55,7 @@ def test_the_lower_limit_hardly_moves_with_the_seed():
     train, holdout, fresh = (rows(400, rng) for _ in range(3))
     near = train[:120].with_columns(pl.Series("income", rng.lognormal(10.0, 1.0, 120).round(0)))
     release = pl.concat([near, fresh[120:]])
-    lower = [audited(train, holdout, release, rng=seed).advantage.lower for seed in range(5)]
+    lower = [audited(train, holdout, release, rng=seed).advantage.lower for seed in range(3)]
     assert min(lower) > 0.0
     assert max(lower) - min(lower) <= 0.03
 

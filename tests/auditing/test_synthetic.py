@@ -75,7 +75,7 @@ def test_does_not_cry_wolf_on_fresh_rows(tables):
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 def test_false_alarms_over_fresh_worlds():
     """Lower limits at 95 % of a release that is independent of the training exceed 0 in at most 2.5 % of worlds."""
-    rng, alarms, worlds = np.random.default_rng(5), 0, 15
+    rng, alarms, worlds = np.random.default_rng(5), 0, 8
     for _ in range(worlds):
         parts = [rng.integers(0, 6, (150, 4)).astype(str) for _ in range(3)]
         frames = [pd.DataFrame(part, columns=list("abcd")) for part in parts]
