@@ -133,11 +133,9 @@ class Candidate:
         return values if self.rule == "high" else -values
 
     def left_out_scores(self) -> tuple[Array, Array]:
-        """Return the scores of the fit part's members and non-members, each by ratios that did not count it."""
+        """Return the fit part's scores by cells, members and non-members, each by ratios that did not count it."""
         view = self.view
         sides = view.fit_members, view.fit_non_members
-        if self.rule != "cells":
-            return self.score(sides[0]), self.score(sides[1])
         ratios = log_ratios_without(*self.fitted)
         return ratios[0][view.cells.locate(sides[0])], ratios[1][view.cells.locate(sides[1])]
 
