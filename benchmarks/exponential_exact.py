@@ -25,7 +25,7 @@ from pathlib import Path
 
 import _common
 import numpy as np
-from additive_population import peak_mebibytes
+from _common import peak_mebibytes
 
 from whosin.compute.softmax.exact import SubsetLaws, subset_laws
 from whosin.compute.softmax.kernels import fused_kernel, product_tile
