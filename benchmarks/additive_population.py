@@ -29,7 +29,7 @@ def numbers(half: int):
     """A normal pool of 2·half numbers for a mean over half of them, and the noise with ε = 5 on the records."""
     import numpy as np
 
-    from whosin.compute.gaussian_noise import noise_for
+    from whosin.numerics.gaussian_noise import noise_for
 
     f = np.random.default_rng(5).standard_normal(2 * half) / half
     return f, (f.max() - f.min()) * noise_for(LABEL, DELTA, 1.0)
@@ -39,7 +39,7 @@ def rows():
     """A normal pool of 200 rows in five dimensions, its noise, and the records by their mean distance to the others."""
     import numpy as np
 
-    from whosin.compute.gaussian_noise import noise_for
+    from whosin.numerics.gaussian_noise import noise_for
 
     f = np.random.default_rng(6).standard_normal((200, 5)) / 100
     distances = np.linalg.norm(f[:, None] - f[None], axis=2)
@@ -49,14 +49,14 @@ def rows():
 def pairwise() -> dict:
     import numpy as np
 
-    from whosin.compute.pairwise import pairwise_epsilons
+    from whosin.population.sums.pairwise import pairwise_epsilons
 
     found = pairwise_epsilons(np.random.default_rng(5).standard_normal((20_000, 20)), 5.0, 1e-5)
     return {"smallest": float(found.min()), "largest": float(found.max())}
 
 
 def pairwise_exact() -> dict:
-    from whosin.compute.pairwise import pairwise_epsilons
+    from whosin.population.sums.pairwise import pairwise_epsilons
 
     f, scale = numbers(1000)
     found = pairwise_epsilons(f, scale, DELTA)
@@ -66,7 +66,7 @@ def pairwise_exact() -> dict:
 def spectral(half: int, noise: str = "gaussian", every: bool = False) -> dict:
     import numpy as np
 
-    from whosin.compute.spectral import SubsetSumLaws
+    from whosin.population.sums.spectral import SubsetSumLaws
 
     f, scale = numbers(half)
     order = np.argsort(f)
@@ -84,8 +84,8 @@ def spectral(half: int, noise: str = "gaussian", every: bool = False) -> dict:
 def groups(dimension: int, count: int = 1) -> dict:
     import numpy as np
 
-    from whosin.compute.groups import group_epsilons
-    from whosin.compute.pairwise import pairwise_epsilons
+    from whosin.population.sums.groups import group_epsilons
+    from whosin.population.sums.pairwise import pairwise_epsilons
 
     if dimension == 1:
         f, scale = numbers(100)
@@ -115,8 +115,8 @@ def measure(task: str) -> dict:
     """One task, after the imports."""
     import scipy.special
 
-    import whosin.compute.groups
-    import whosin.compute.spectral  # noqa: F401
+    import whosin.population.sums.groups
+    import whosin.population.sums.spectral  # noqa: F401
 
     scipy.special.erfcx(1.0)
     return _common.measured(task, TASKS[task])

@@ -27,8 +27,8 @@ import _common
 import numpy as np
 from _common import peak_mebibytes
 
-from whosin.compute.softmax.exact import SubsetLaws, subset_laws
-from whosin.compute.softmax.kernels import fused_kernel, product_tile
+from whosin.population.exponential.exact import SubsetLaws, subset_laws
+from whosin.population.exponential.kernels import fused_kernel, product_tile
 
 SIZES = (12, 15, 16, 18)
 UNATTENDED = 19

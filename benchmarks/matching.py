@@ -43,7 +43,7 @@ def tables(targets: int, rows: int, columns: int, numeric: int):
 
 
 def match(targets: int, rows: int, columns: int, numeric: int, method: str, prefixes: int = 0) -> Callable[[], dict]:
-    from whosin.compute.table_match import match_rows
+    from whosin.auditing.releases.matching.match import match_rows
 
     first, second, weights, numbers = tables(targets, rows, columns, numeric)
     match_rows(first[:2], second[:2], weights, numbers=numbers, method=method)
@@ -71,7 +71,7 @@ def clouds(count: int, dimension: int):
 def neighbours(count: int, dimension: int, side: str) -> Callable[[], dict]:
     from sklearn.neighbors import NearestNeighbors
 
-    from whosin.compute.neighbours import nearest
+    from whosin.auditing.releases.matching.neighbours import nearest
 
     points, references = clouds(count, dimension)
 
@@ -86,7 +86,7 @@ def neighbours(count: int, dimension: int, side: str) -> Callable[[], dict]:
 
 
 def counts() -> Callable[[], dict]:
-    from whosin.compute.neighbours import counts_within
+    from whosin.auditing.releases.matching.neighbours import counts_within
 
     points, references = clouds(20_000, 15)
     return lambda: {
@@ -99,7 +99,7 @@ def kde(dimension: int, side: str) -> Callable[[], dict]:
     import numpy as np
     from scipy.stats import gaussian_kde
 
-    from whosin.compute.kde import density
+    from whosin.auditing.measuring.densities import density
 
     sample = np.random.default_rng(2).standard_normal((100_000, dimension))
     grid = density(sample[:1000]).axes

@@ -1,6 +1,6 @@
 """What spreading tasks costs and gains: python benchmarks/parallel.py.
 
-Two questions, each with its sides in turns in one run. How much does whosin's way in (compute/parallel.py) add to plain
+Two questions, each with its sides in turns in one run. How much does whosin's way in (parallel/tasks.py) add to plain
 joblib on 200 tasks that do nothing: in this process, in two processes, and on two Dask workers, beside joblib's own
 Dask backend. And how long do reference models take in one process, in two, and on two Dask workers. Processes and
 workers are started before the clock. Other load on the machine stretches wall seconds, so compare the ratios, and take
@@ -39,7 +39,7 @@ def tiny_sides() -> dict[str, Callable[[], object]]:
     """Ways to run 200 tasks that do nothing."""
     import joblib
 
-    from whosin.compute.parallel import run
+    from whosin.parallel.tasks import run
 
     def plain(backend: str, n_jobs: int) -> object:
         with joblib.parallel_config(backend=backend):

@@ -14,7 +14,8 @@ import matplotlib.pyplot as plt
 import torch
 from sklearn.datasets import load_digits
 
-from whosin.auditing.models import DPSGDAdapter, audit_training, mislabelled
+from whosin.auditing.models import DPSGDAdapter
+from whosin.auditing.runs import audit_training, mislabelled
 
 X, y = load_digits(return_X_y=True)
 canaries = mislabelled(X / 16, y, 500, rng=0)

@@ -24,7 +24,7 @@ LONGEST = 0.08
 
 def journal(folder):
     """Lines that go to the disk in two halves with a pause between them, so that many are cut."""
-    from whosin.compute.journal import Journal
+    from whosin.parallel.journal import Journal
 
     whole = os.write
 
@@ -92,7 +92,7 @@ def checkpoints(folder):
     """The state of a classifier's training and that of a generative model's: all weights are the number of the step."""
     import torch
 
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
     from whosin.zoo.checkpoints import read, write
 
     torch.set_num_threads(1)

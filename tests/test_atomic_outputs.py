@@ -15,9 +15,9 @@ from small_disk import small_disk
 from typer.testing import CliRunner
 
 from whosin.cli.app import app
-from whosin.compute.journal import Journal
 from whosin.errors import InputError
 from whosin.ledger import Ledger
+from whosin.parallel.journal import Journal
 
 pytest.importorskip("resource", reason="POSIX limits")
 
@@ -121,7 +121,7 @@ def test_a_journal_keeps_its_lines(size, folder):
 
 def test_checkpoints_keep_the_old_state(folder):
     torch = pytest.importorskip("torch")
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
     from whosin.zoo import checkpoints
 
     module, optimizer = torch.nn.Linear(90, 90), Stateless()
@@ -141,8 +141,8 @@ def test_checkpoints_keep_the_old_state(folder):
 def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch):
     """A rename that reaches the disk before the content would leave an empty file after a power cut."""
     torch = pytest.importorskip("torch")
-    from whosin.auditing.models.checkpoint import Checkpoint
     from whosin.reporting.page import _write
+    from whosin.training.checkpoint import Checkpoint
     from whosin.zoo import checkpoints
 
     calls = []

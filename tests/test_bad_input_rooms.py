@@ -19,12 +19,12 @@ from small_disk import small_disk
 from typer.testing import CliRunner
 
 import whosin as wi
-from whosin.auditing.generators import audit_generator
 from whosin.auditing.models import ReferenceModels, audit_classifier
+from whosin.auditing.models.generators import audit_generator
 from whosin.cli.app import app
-from whosin.compute.journal import Journal
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, MissingExtraError
 from whosin.ledger import Ledger, LedgerError
+from whosin.parallel.journal import Journal
 from whosin.tables import as_stream, as_table, match_tables, read_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "bad-input.md"
@@ -125,7 +125,7 @@ def dpsgd(records=RECORDS, **settings):
 
 def damaged_checkpoint():
     found = dpsgd(checkpoint="kept")
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
 
     kept = []
     with pytest.MonkeyPatch.context() as patch:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from whosin.auditing.sides import Pool
+from whosin.auditing.releases.sides import Pool
 
 
 def array_pool(train, holdout, **options):

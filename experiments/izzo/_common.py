@@ -12,7 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, Results, new_figure, styled, to_text
-from whosin.compute.shift import scale_for
+from whosin.numerics.shift import scale_for
 from whosin.protection import paper_scale
 
 __all__ = [

@@ -30,7 +30,7 @@ from experiments.izzo._common import (
     special_data_set,
     styled,
 )
-from whosin.compute.shift import divergence
+from whosin.numerics.shift import divergence
 
 N = (24, 30, 36, 42, 48)
 ENUMERATED = 16

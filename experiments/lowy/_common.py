@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import whosin as wi
 from experiments._shared import BLACK, BLUE, GREEN, ORANGE, PINK, Results, new_figure, styled, to_text
-from whosin.compute.gaussian_noise import epsilon_for, noise_for, shift_divergence
+from whosin.numerics.gaussian_noise import epsilon_for, noise_for, shift_divergence
 
 __all__ = [
     "BLACK",

@@ -28,9 +28,9 @@ from experiments.lowy._common import (
     styled,
     summary,
 )
-from whosin.compute.gaussian_noise import noise_for
-from whosin.compute.pairwise import pairwise_epsilons
-from whosin.compute.spectral import SubsetSumLaws
+from whosin.numerics.gaussian_noise import noise_for
+from whosin.population.sums.pairwise import pairwise_epsilons
+from whosin.population.sums.spectral import SubsetSumLaws
 
 LABEL, D, M, CLIP, SIGMA, TRIALS = 5.0, 5, 10, 10.0, 1.0, 10
 SIZES = tuple(range(3, 19))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from experiments.mace._data import Images, Split, random_split, with_white_box
 from experiments.mace._run import Run, keep
-from whosin.compute.neighbours import nearest
+from whosin.auditing.releases.matching.neighbours import nearest
 
 __all__ = ["CIFAR10_CUTS", "MNIST_CUTS", "RECIPES", "SKIN_CUTS", "Answers", "Recipe", "answers_of"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import whosin as wi
 from experiments.mace._data import Images, Split, random_split, zeros_and_sixes
 from experiments.mace._run import Run, keep
-from whosin.compute.roots import smallest_holding
+from whosin.numerics.roots import smallest_holding
 
 __all__ = ["DP_CUTS", "PRIVATE_DELTA", "Setting", "noise_for", "private_scores", "setting_of"]
 

@@ -15,7 +15,7 @@ from experiments._shared import BLUE, ORANGE, new_figure, styled
 from experiments.mace._measure import BINS, DELTA, cells_of, interval, null, plug_in
 from experiments.mace._models import SKIN_CUTS, answers_of
 from experiments.mace._run import Run, make
-from whosin.auditing.release_size import release_size
+from whosin.auditing.releases.release_size import release_size
 
 DIFFERS = (*SKIN_CUTS, "10 to 30,000 synthetic images, not 10 to 100,000; nested: the first m of one sample")
 

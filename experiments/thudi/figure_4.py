@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 import whosin as wi
 from experiments.thudi._common import BLACK, BLUE, GREY, ORANGE, new_figure, percent, save, styled
-from whosin.compute.roots import smallest_holding
+from whosin.numerics.roots import smallest_holding
 
 EPSILON, DELTA = 1.0, 1e-5
 PRIOR = 0.5

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
         zoo,
     )
     from whosin.auditing import Audit, Estimate, audit, audit_one_run, audit_synthetic
-    from whosin.auditing.generators import audit_generator
     from whosin.auditing.models import (
         DPSGDAdapter,
         TorchAdapter,
         TorchModel,
         audit_classifier,
-        audit_training,
         train_dpsgd,
     )
+    from whosin.auditing.models.generators import audit_generator
+    from whosin.auditing.runs import audit_training
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -69,10 +69,10 @@ _HOMES = {
     "Ledger": "whosin.ledger",
     "audit": "whosin.auditing",
     "audit_classifier": "whosin.auditing.models",
-    "audit_generator": "whosin.auditing.generators",
+    "audit_generator": "whosin.auditing.models.generators",
     "audit_one_run": "whosin.auditing",
     "audit_synthetic": "whosin.auditing",
-    "audit_training": "whosin.auditing.models",
+    "audit_training": "whosin.auditing.runs",
     "DPSGDAdapter": "whosin.auditing.models",
     "TorchAdapter": "whosin.auditing.models",
     "TorchModel": "whosin.auditing.models",

@@ -14,8 +14,6 @@ from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any
 
 from whosin import risks
-from whosin.compute.gaussian_noise import noise_for
-from whosin.compute.roots import largest_holding, smallest_below
 from whosin.errors import (
     CalibrationError,
     InputTypeError,
@@ -26,6 +24,8 @@ from whosin.errors import (
 )
 from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP
 from whosin.guarantees.sgd import MOST_STEPS, grid_step, sampled_gaussian_roc
+from whosin.numerics.gaussian_noise import noise_for
+from whosin.numerics.roots import largest_holding, smallest_below
 
 if TYPE_CHECKING:
     from whosin.roc import Roc

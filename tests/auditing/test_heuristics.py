@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binomtest
 
 from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
-from whosin.compute.differences import gain_lower, gain_upper_of_one
-from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.errors import InputError, InputTypeError
+from whosin.numerics.differences import gain_lower, gain_upper_of_one
+from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 
 
 def test_as_many_as_there_are_members():

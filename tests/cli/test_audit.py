@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from whosin.cli.app import app
-from whosin.compute.rounding import at_least, at_most
+from whosin.numerics.rounding import at_least, at_most
 
 runner = CliRunner()
 
@@ -120,7 +120,7 @@ def test_no_verdict_from_equal_tables(files, tmp_path, words):
 
 def test_no_verdict_of_scores(files, monkeypatch):
     """Whatever finds the problem: the exit code is that of the verdict."""
-    from whosin.auditing import scores
+    from whosin.auditing.measuring import score_table as scores
 
     real = scores.audit_score_table
     monkeypatch.setattr(

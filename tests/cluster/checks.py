@@ -7,10 +7,10 @@ from fatal import Calls, Means, Middle, Square
 
 import whosin as wi
 from whosin.auditing.models import ReferenceModels
-from whosin.compute import parallel
-from whosin.compute.journal import Journal
 from whosin.errors import InputError
 from whosin.mechanisms.secure import SeededSource
+from whosin.parallel import tasks as parallel
+from whosin.parallel.journal import Journal
 
 POOL = np.random.default_rng(3).normal(size=(60, 3))
 

@@ -15,11 +15,11 @@ from fatal import Calls, Square
 
 import whosin as wi
 from whosin.auditing.heuristics import monte_carlo_attack
-from whosin.compute import parallel
-from whosin.compute.neighbours import counts_within, nearest
-from whosin.compute.softmax.exact import subset_laws
-from whosin.compute.table_match import match_rows
+from whosin.auditing.releases.matching.match import match_rows
+from whosin.auditing.releases.matching.neighbours import counts_within, nearest
 from whosin.errors import WhosinError
+from whosin.parallel import tasks as parallel
+from whosin.population.exponential.exact import subset_laws
 
 distributed = pytest.importorskip("distributed")
 

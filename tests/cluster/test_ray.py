@@ -12,9 +12,10 @@ from checks import POOL, here
 from fatal import Calls, Square
 
 import whosin as wi
-from whosin.compute import clusters, parallel
-from whosin.compute.neighbours import nearest
+from whosin.auditing.releases.matching.neighbours import nearest
 from whosin.errors import WhosinError
+from whosin.parallel import clusters
+from whosin.parallel import tasks as parallel
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -18,9 +18,9 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from experiments.lowy import NAMES, _common  # noqa: E402
-from whosin.compute.gaussian_noise import noise_for  # noqa: E402
-from whosin.compute.pairwise import pairwise_epsilons  # noqa: E402
-from whosin.compute.softmax.exact import subset_laws  # noqa: E402
+from whosin.numerics.gaussian_noise import noise_for  # noqa: E402
+from whosin.population.exponential.exact import subset_laws  # noqa: E402
+from whosin.population.sums.pairwise import pairwise_epsilons  # noqa: E402
 
 CHEAP = NAMES[:3]
 README = (ROOT / "experiments" / "lowy" / "README.md").read_text(encoding="utf-8")

@@ -156,7 +156,7 @@ def _read(path, bits):
 
 def _lines():
     """The bytes of a journal with some results."""
-    from whosin.compute.journal import Journal
+    from whosin.parallel.journal import Journal
 
     path = place("whole.journal")
     path.unlink(missing_ok=True)
@@ -168,7 +168,7 @@ def _lines():
 
 def _journal(data):
     """A journal with anything in it: what it yields was written so, and what is written next is kept."""
-    from whosin.compute.journal import Journal
+    from whosin.parallel.journal import Journal
 
     path = file("damaged.journal", data)
     book = Journal(path, RUN)
@@ -229,7 +229,7 @@ def _training():
     """The bytes of a checkpoint, and the weights in it."""
     import torch
 
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
 
     module, optimizer = _network()
     with torch.no_grad():
@@ -243,7 +243,7 @@ def _training():
 
 def _checkpoint(data):
     """A checkpoint of a training, damaged, also with a hash that fits: its weights are those written, or none."""
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
 
     bits = Bytes(data)
     content, weights = _training()

@@ -12,9 +12,10 @@ import polars as pl
 import pytest
 
 import whosin as wi
-from whosin.compute.journal import Journal
 from whosin.errors import InputError, InputTypeError
-from whosin.tables import as_table, numeric_records, panics
+from whosin.parallel.journal import Journal
+from whosin.tables import as_table, numeric_records
+from whosin.tables import quiet_polars as panics
 
 from .commands import run as command
 
@@ -107,7 +108,8 @@ def test_a_query_that_is_none():
 
 
 def test_records_that_are_none_and_labels_that_are_no_list():
-    from whosin.auditing.models import ReferenceModels, mislabelled
+    from whosin.auditing.models import ReferenceModels
+    from whosin.auditing.runs import mislabelled
 
     with pytest.raises(InputTypeError, match="one row each"):
         ReferenceModels.train(None, None, [0, 1])
@@ -224,7 +226,7 @@ def test_entries_of_other_types(tmp_path, column, value):
 
 def test_checkpoints_with_a_hash_that_fits_and_content_that_does_not(tmp_path):
     torch = pytest.importorskip("torch")
-    from whosin.auditing.models.checkpoint import Checkpoint
+    from whosin.training.checkpoint import Checkpoint
 
     module = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
@@ -281,7 +283,7 @@ import pathlib, sys
 import polars as pl
 from whosin.errors import WhosinError
 from whosin.tables import read_table
-from whosin.tables.panics import hide_panics
+from whosin.tables.quiet_polars import hide_panics
 
 path = pathlib.Path(sys.argv[1])
 pl.DataFrame({"member": [1, 0], "score": [1.0, 2.0]}).write_ipc(path)

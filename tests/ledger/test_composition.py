@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from whosin.errors import ImplicationError, InputError, InputTypeError
+from whosin.guarantees.composition import _by_product, _convolved, _pair_of_curve, sum_up, why_not
 from whosin.guarantees.dp import shifted_normal_divergence
 from whosin.ledger import compose
-from whosin.ledger.composition import _by_product, _convolved, _pair_of_curve, sum_up, why_not
 
 
 def responses(epsilon, delta):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from two_sides import alike, array_pool, families, households, other_share, shifted, table_pool, wider
 
-from whosin.auditing.sides import dependence, drift, holdout_problem
+from whosin.auditing.releases.sides import dependence, drift, holdout_problem
 
 pytestmark = pytest.mark.long
 

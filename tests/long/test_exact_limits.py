@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from whosin.compute.differences import gain_lower, gain_upper
-from whosin.compute.thresholds import scan_lower, scan_statistic, scan_z
+from whosin.auditing.measuring.thresholds import scan_lower, scan_statistic, scan_z
+from whosin.numerics.differences import gain_lower, gain_upper
 
 pytestmark = pytest.mark.long
 

@@ -9,9 +9,9 @@ from scipy.stats import norm
 
 import whosin as wi
 from whosin.auditing import audit, threshold_attack
-from whosin.auditing.cells import coarser
-from whosin.auditing.individual import FEWEST
-from whosin.auditing.release_size import release_size
+from whosin.auditing.measuring.cells import coarser
+from whosin.auditing.measuring.individual import FEWEST
+from whosin.auditing.releases.release_size import release_size
 
 pytestmark = pytest.mark.long
 

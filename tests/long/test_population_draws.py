@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import whosin as wi
-from whosin.compute.groups import group_epsilons
-from whosin.compute.pairwise import pairwise_epsilons
+from whosin.population.sums.groups import group_epsilons
+from whosin.population.sums.pairwise import pairwise_epsilons
 
 pytestmark = pytest.mark.long
 

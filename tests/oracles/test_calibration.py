@@ -9,9 +9,9 @@ from exact_forms import DELTAS, EPSILONS, accuracy, corners, divergence, enough,
 from mpmath import mpf
 
 import whosin as wi
-from whosin.compute.gaussian_noise import epsilon_for, laplace_epsilon_for, laplace_noise_for, noise_for
-from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.errors import CalibrationError
+from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, laplace_noise_for, noise_for
+from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 
 MORE = 1.0 + 1e-9
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.compute.closeness import closeness_epsilons, closeness_slopes
-from whosin.compute.softmax.adjacent import range_bound
 from whosin.errors import InputError, InputTypeError
+from whosin.numerics.finite_laws import closeness_epsilons, closeness_slopes
+from whosin.population.exponential.adjacent import range_bound
 
-MODULE = import_module("whosin.population.exponential")  # the package has a function of that name
+MODULE = import_module("whosin.population.exponential.analysis")  # the package has a function of that name
 
 POOL = np.random.default_rng(0).standard_normal((16, 1))
 TWO = [[1.0], [-1.0]]

@@ -11,8 +11,8 @@ import pytest
 
 import whosin as wi
 from whosin.errors import CalibrationError, InputError, InputTypeError
-from whosin.population import additive
 from whosin.population.pool import clipped, widest_distance
+from whosin.population.sums import analysis as additive
 
 FIXTURES = json.loads((Path(__file__).parents[1] / "data" / "fixtures.json").read_text(encoding="utf-8"))
 LINE = np.arange(12) / 4

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.cli.app import app
-from whosin.compute import groups
-from whosin.compute.softmax import draws, plan
 from whosin.errors import InputError, InputTypeError
-from whosin.population import additive
+from whosin.population.exponential import draws, plan
+from whosin.population.sums import analysis as additive
+from whosin.population.sums import groups
 
 POOL = np.random.default_rng(3).normal(size=(30, 2))
 CANDIDATES = np.random.default_rng(4).normal(size=(3, 2))
@@ -101,7 +101,7 @@ def test_a_journal_of_draws_needs_a_seed(population, tmp_path):
 
 
 def test_a_journal_excludes_a_time_budget(tmp_path):
-    from whosin.compute.softmax.monte_carlo import certify
+    from whosin.population.exponential.monte_carlo import certify
 
     with pytest.raises(InputTypeError, match="exclude each other"):
         certify(np.eye(4), 2, rng=1, journal=tmp_path / "journal", time_budget=1.0)

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.svm import SVC, LinearSVR
 
-from whosin.compute.shift import AveragedShift, lengths
 from whosin.errors import CalibrationError, InputError, InputTypeError
 from whosin.mechanisms.secure import SeededSource
+from whosin.numerics.shift import AveragedShift, lengths
 from whosin.protection import SumQuery, izzo_noise, protect
 from whosin.protection.plan import Ball
 

@@ -12,7 +12,7 @@ from report_pages import HOSTILE, QUOTED, Page
 import whosin as wi
 from whosin.errors import ImplicationError
 from whosin.reporting import report
-from whosin.reporting.words import about, clean, down, percent_down, percent_up, up
+from whosin.reporting.numbers import about, clean, down, percent_down, percent_up, up
 
 DAY = datetime.date(2026, 1, 2)
 

@@ -18,7 +18,7 @@ import whosin.reporting.page as page_module
 from whosin.errors import InputError, InputTypeError, MissingExtraError
 from whosin.reporting import report
 from whosin.reporting.blocks import Report
-from whosin.reporting.words import about, clean, down, percent, percent_down, percent_up, up
+from whosin.reporting.numbers import about, clean, down, percent, percent_down, percent_up, up
 
 DAY = datetime.date(2026, 1, 2)
 KINDS = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whosin.reporting.words import about, clean, confidence, down, percent, percent_down, percent_up, up
+from whosin.reporting.numbers import about, clean, confidence, down, percent, percent_down, percent_up, up
 
 NEAR = 1e-11
 """What rounding to twelve digits may take from a number of size one."""

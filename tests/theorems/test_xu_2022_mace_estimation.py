@@ -14,8 +14,8 @@ from scipy.stats import binom, binomtest, chisquare, norm
 
 import whosin as wi
 from whosin.auditing import Experiment
-from whosin.compute.kde import density
-from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper
+from whosin.auditing.measuring.densities import density
+from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.risks import RatioMetric
 
 ACCURACY = RatioMetric((0, 1, 0, 0, 1), (1, 0, 0, 0, 0), name="accuracy")

@@ -16,7 +16,7 @@ from scipy.stats import binomtest, norm
 
 import whosin as wi
 from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
-from whosin.compute.kde import density
+from whosin.auditing.measuring.densities import density
 
 
 def holds(misses, runs, level):

@@ -17,12 +17,12 @@ from scipy.stats import binom, binomtest, norm
 
 import whosin as wi
 from whosin.auditing import Experiment
-from whosin.auditing.attack import Gain, gather
-from whosin.auditing.limits import gain_at_prior, plug_in
-from whosin.compute.differences import gain_lower, gain_upper
-from whosin.compute.kde import total_variation
-from whosin.compute.proportions import bounded_differences_radius
+from whosin.auditing.measuring.attack import Gain, collect_evidence
+from whosin.auditing.measuring.densities import total_variation
+from whosin.auditing.measuring.limits import gain_at_prior, plug_in
 from whosin.errors import InputError
+from whosin.numerics.differences import gain_lower, gain_upper
+from whosin.numerics.proportions import bounded_differences_radius
 from whosin.risks import RatioMetric
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["mace"][
@@ -54,7 +54,7 @@ def printed_radius(n, delta):
 
 def one_split(x, y, p=0.5, kind="auto", seed=0):
     """One split of an audit: what the plug-in value and the choice of an attack need."""
-    return gather(Experiment(x, y, p, kind=kind), np.random.default_rng(seed))
+    return collect_evidence(Experiment(x, y, p, kind=kind), np.random.default_rng(seed))
 
 
 def library_w_n(x, y, p):

@@ -273,7 +273,7 @@ def test_errors_are_json_whatever_the_path(reader):
 
 def test_a_busy_server_says_so(start, monkeypatch):
     client = with_token(start())
-    monkeypatch.setattr("whosin.web.desk.PATIENCE", 0.05)
+    monkeypatch.setattr("whosin.web.questions.PATIENCE", 0.05)
     desk = office(client).desk
     with desk.place(), desk.place():
         answer = client.get("/api/explain")

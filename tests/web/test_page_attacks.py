@@ -23,8 +23,8 @@ from web_support import office, upload, wait, with_token
 from whosin.errors import InputError
 from whosin.web import jobs, pages, server, uploads
 from whosin.web.access import Access, Password, TooManyTries
-from whosin.web.desk import Desk
 from whosin.web.measure import measure
+from whosin.web.questions import Desk
 from whosin.web.settings import Limits
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from web_support import office, people, upload, wait, with_token
 
 from whosin.errors import InputError
-from whosin.web.kinds import HEAD, kind_of
+from whosin.web.file_types import HEAD, kind_of
 from whosin.web.measure import measure
 from whosin.web.settings import Limits, private_folder
 

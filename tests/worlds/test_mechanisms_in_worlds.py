@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.compute.gaussian_noise import epsilon_for
 from whosin.errors import ImplicationError, InputTypeError
 from whosin.mechanisms import Exponential, Gaussian, KMax, Laplace, NormExponential, RandomizedResponse, Subsampled
+from whosin.numerics.gaussian_noise import epsilon_for
 
 RECORDS = (0.0, 0.25, 1.0)
 

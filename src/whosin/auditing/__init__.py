@@ -1,20 +1,20 @@
 """Auditing: what attackers can learn about who is in the data, measured with honest limits."""
 
-from whosin.auditing.band import Band
-from whosin.auditing.compare import Comparison
-from whosin.auditing.copies import Copies, count_copies
-from whosin.auditing.estimate import Estimate, TprAtFpr
-from whosin.auditing.experiment import Experiment
-from whosin.auditing.groups import GroupRow, GroupTable
 from whosin.auditing.heuristics import ThresholdAttack, monte_carlo_attack, threshold_attack
-from whosin.auditing.individual import Individual
-from whosin.auditing.one_run import OneRunAudit, OneRunComparison, audit_one_run
-from whosin.auditing.release_size import ReleaseSize
-from whosin.auditing.result import Audit
-from whosin.auditing.run import audit, run_audit
-from whosin.auditing.sides import Dependence, Drift
-from whosin.auditing.synthetic import SyntheticAudit, audit_synthetic
-from whosin.auditing.verdict import Verdict
+from whosin.auditing.measuring.audit import Audit
+from whosin.auditing.measuring.band import Band
+from whosin.auditing.measuring.compare import Comparison
+from whosin.auditing.measuring.estimate import Estimate, TprAtFpr
+from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.groups import GroupRow, GroupTable
+from whosin.auditing.measuring.individual import Individual
+from whosin.auditing.measuring.run import audit, run_audit
+from whosin.auditing.measuring.verdict import Verdict
+from whosin.auditing.releases.copies import Copies, count_copies
+from whosin.auditing.releases.release_size import ReleaseSize
+from whosin.auditing.releases.sides import Dependence, Drift
+from whosin.auditing.releases.synthetic import SyntheticAudit, audit_synthetic
+from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
 
 __all__ = [
     "Audit",

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.auditing.attack import Gain
-from whosin.auditing.estimate import Estimate
-from whosin.auditing.limits import ADVANTAGE, Rectangle, gain_at_prior
-from whosin.compute.differences import gain_lower, gain_upper_of_one
-from whosin.compute.neighbours import ball_log_sums, counts_within, nearest
-from whosin.compute.parallel import by_rows
-from whosin.compute.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
+from whosin.auditing.measuring.attack import Gain
+from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.limits import ADVANTAGE, Rectangle, gain_at_prior
+from whosin.auditing.releases.matching.neighbours import ball_log_sums, counts_within, nearest
 from whosin.errors import InputError, InputTypeError, check_number, check_prior
+from whosin.numerics.differences import gain_lower, gain_upper_of_one
+from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
+from whosin.parallel.tasks import by_rows
 
 __all__ = ["ThresholdAttack", "monte_carlo_attack", "threshold_attack"]
 

@@ -11,7 +11,7 @@ __all__ = ["main", "show_any_letter"]
 def main() -> None:
     """Run the ``whosin`` command."""
     from whosin.cli.app import app
-    from whosin.tables.panics import hide_panics
+    from whosin.tables.quiet_polars import hide_panics
 
     show_any_letter()
     hide_panics()

@@ -10,13 +10,13 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import INPUT, clean_errors
-from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputTypeError
+from whosin.numerics.rounding import at_least, at_most
 
 if TYPE_CHECKING:
     from whosin.auditing import Audit, GroupTable
-    from whosin.auditing.synthetic import SyntheticAudit
-    from whosin.auditing.verdict import Verdict
+    from whosin.auditing.measuring.verdict import Verdict
+    from whosin.auditing.releases.synthetic import SyntheticAudit
     from whosin.guarantees import Guarantee
 
 __all__ = ["audit"]
@@ -139,8 +139,8 @@ def _end(verdict: Verdict, strict: bool) -> None:
 
 def _without_holdout(train: Path, synthetic: Path, options: dict[str, Any], json: bool) -> None:
     """Print what copies alone show, and that it is no verdict."""
-    from whosin.auditing.copies import NO_HOLDOUT, count_copies
-    from whosin.auditing.verdict import Verdict
+    from whosin.auditing.measuring.verdict import Verdict
+    from whosin.auditing.releases.copies import NO_HOLDOUT, count_copies
 
     with render.progress("Comparing every training row with every released row") as progress:
         found = count_copies(train, synthetic, progress=progress, **options)
@@ -165,7 +165,7 @@ def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
 def _of_tables(
     train_path: Path, holdout_path: Path, released: Path, reference_path: Path | None, options: dict[str, Any]
 ) -> Audit:
-    from whosin.auditing.synthetic import audit_synthetic
+    from whosin.auditing.releases.synthetic import audit_synthetic
     from whosin.tables import read_table
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
@@ -184,7 +184,7 @@ def _of_tables(
 
 
 def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
-    from whosin.auditing.scores import audit_score_table
+    from whosin.auditing.measuring.score_table import audit_score_table
     from whosin.tables import read_table
 
     table = read_table(path)
@@ -231,7 +231,7 @@ def show(found: Audit, *, top: int = 5, target: float | None = None, promised: G
     """Print an audit: the verdict and a paragraph, queries, people, groups, release size, assumptions."""
     from rich.console import Console
 
-    from whosin.auditing.synthetic import SyntheticAudit
+    from whosin.auditing.releases.synthetic import SyntheticAudit
 
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(found.explain())

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.compute.rounding import at_least, at_most
 from whosin.errors import InputTypeError
-from whosin.guarantees.facts import facts
+from whosin.guarantees.summary import facts
+from whosin.numerics.rounding import at_least, at_most
 
 if TYPE_CHECKING:
     from rich.console import Console

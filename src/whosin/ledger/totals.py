@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.compute.rounding import at_most
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
-from whosin.ledger.composition import NO_COMPOSITION, Composition, compose, why_not
+from whosin.guarantees.composition import NO_COMPOSITION, Composition, compose, why_not
 from whosin.ledger.entries import Entry
 from whosin.ledger.problems import BudgetError
 from whosin.ledger.store import Session
+from whosin.numerics.rounding import at_most
 
 __all__ = ["Budget", "Total", "groups", "related", "total_of"]
 

@@ -1,8 +1,8 @@
 """Population: what differential privacy with a large ε means on these records (practical membership privacy)."""
 
-from whosin.population.additive import gaussian, laplace
-from whosin.population.choose import largest_epsilon
-from whosin.population.exponential import exponential
+from whosin.population.exponential.analysis import exponential
+from whosin.population.largest_epsilon import largest_epsilon
 from whosin.population.result import PopulationPrivacy
+from whosin.population.sums.analysis import gaussian, laplace
 
 __all__ = ["PopulationPrivacy", "exponential", "gaussian", "laplace", "largest_epsilon"]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.rounding import at_most
 from whosin.guarantees import PMP, ApproxDP, PureDP
+from whosin.numerics.rounding import at_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from whosin.protection.models import Model
 from whosin.protection.pool import LARGEST, Pool
 from whosin.tables import numeric_records
 
-__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "as_numbers", "understand"]
+__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "as_estimator", "as_numbers"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -154,7 +154,7 @@ def as_numbers(value: Any) -> Array | None:
         return None
 
 
-def understand(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
+def as_estimator(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
     """Return the estimator as a sum or a black box, and the pool on which it works."""
     if isinstance(estimator, str):
         return _statistic(estimator, records)

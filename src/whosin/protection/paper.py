@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputTypeError, check_number, check_whole
-from whosin.protection.estimators import Sum, understand
+from whosin.protection.estimators import Sum, as_estimator
 from whosin.protection.pool import draw_of
 from whosin.protection.training import Trainer, collect, run, seeds_of
 
@@ -43,7 +43,7 @@ def izzo_noise(
     As printed, σ comes from the drawn records, and the noise then gives members away. The noise that goes with these
     scales has density ∝ exp(-‖x/scales‖_M). Nothing is certified, for σ is estimated: use :func:`protect` to release.
     """
-    understood, pool = understand(estimator, records)
+    understood, pool = as_estimator(estimator, records)
     if isinstance(understood, Sum):
         raise InputTypeError("izzo_noise takes a function or a model, got a sum: pass a function such as numpy.mean")
     factor = paper_scale(eta, 1.0, moment)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.shift import lengths
 from whosin.errors import InputError
+from whosin.numerics.shift import lengths
 
 __all__ = ["Ball", "Noise", "Plan", "check_centre"]
 

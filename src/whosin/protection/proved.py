@@ -13,7 +13,7 @@ A ball of radius R leaves no two estimates further apart than 2R: η ≤ m·E_γ
 
 from __future__ import annotations
 
-from whosin.compute.shift import divergence, scale_for
+from whosin.numerics.shift import divergence, scale_for
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import Draw
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.journal import check_seeded
-from whosin.compute.shift import NOISES
 from whosin.errors import (
     CalibrationError,
     InputError,
@@ -23,9 +21,11 @@ from whosin.errors import (
 )
 from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
+from whosin.numerics.shift import NOISES
+from whosin.parallel.journal import check_seeded
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.coupled import from_replacements
-from whosin.protection.estimators import BlackBox, Sum, understand
+from whosin.protection.estimators import BlackBox, Sum, as_estimator
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
@@ -139,7 +139,7 @@ def protect(
     of the pool and of subsets drawn independently of the release.
     """
     source = _source(testing_source)
-    understood, pool = understand(estimator, records)
+    understood, pool = as_estimator(estimator, records)
     draw = draw_of(len(pool), train_fraction)
     eta = _eta(eta, draw)
     kind = _noise(noise, norm, split)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.shift import AveragedShift, equal_rows, lengths
 from whosin.errors import InputError
+from whosin.numerics.shift import AveragedShift, equal_rows, lengths
 from whosin.protection.estimators import Sum
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute import parallel
-from whosin.compute.fingerprint import fingerprint
-from whosin.compute.journal import Journal
 from whosin.errors import InputError
+from whosin.parallel import tasks as parallel
+from whosin.parallel.fingerprint import fingerprint
+from whosin.parallel.journal import Journal
 from whosin.protection.estimators import BlackBox, as_numbers
 from whosin.protection.pool import LARGEST, Draw, Pool
 

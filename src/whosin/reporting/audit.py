@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from whosin.auditing import Audit, Estimate
-from whosin.auditing.synthetic import SyntheticAudit
+from whosin.auditing.releases.synthetic import SyntheticAudit
 from whosin.guarantees import Guarantee
 from whosin.plots.forest import height_of
 from whosin.plots.queries import QueriesDisplay
@@ -17,8 +17,7 @@ from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.curves import roc_pictures
 from whosin.reporting.drawing import draw
 from whosin.reporting.exposure import at_risk, groups, released_rows, spread_of_risk
-from whosin.reporting.origin import Setting, reproduce
-from whosin.reporting.words import (
+from whosin.reporting.numbers import (
     NOT_MEASURED,
     about,
     capital,
@@ -32,6 +31,7 @@ from whosin.reporting.words import (
     sentence,
     up,
 )
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["audit_report"]
 

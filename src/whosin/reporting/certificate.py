@@ -9,9 +9,9 @@ import numpy as np
 
 from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Block, Code, Grid, Items, Report, Section, Text
-from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.numbers import confidence, count, percent_up, sentence
 from whosin.reporting.promise import promise_numbers, promise_pictures
-from whosin.reporting.words import confidence, count, percent_up, sentence
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["certificate_report"]
 

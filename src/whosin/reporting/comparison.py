@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from whosin.auditing import Comparison, OneRunComparison
 from whosin.reporting.blocks import Block, Grid, Heading, Items, Report, Section, Text
-from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.numbers import about, capital, confidence, down, percent_down, percent_up, sentence, up
 from whosin.reporting.promise import promise_pictures
-from whosin.reporting.words import about, capital, confidence, down, percent_down, percent_up, sentence, up
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["comparison_report", "promised_against_measured"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.band import Band
+from whosin.auditing.measuring.band import Band
 from whosin.guarantees import Guarantee
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.plots.audit import AuditDisplay
@@ -16,7 +16,7 @@ from whosin.plots.posterior import PosteriorDisplay
 from whosin.plots.roc import COLOURS, RocDisplay
 from whosin.reporting.blocks import Picture, Pictures
 from whosin.reporting.drawing import as_percent, draw, label_axis
-from whosin.reporting.words import confidence, percent, percent_down, percent_up
+from whosin.reporting.numbers import confidence, percent, percent_down, percent_up
 from whosin.roc import Roc
 
 if TYPE_CHECKING:

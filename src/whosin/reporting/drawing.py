@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from whosin.plots.roc import COLOURS, GREY
 from whosin.reporting.blocks import Picture
-from whosin.reporting.words import clean
+from whosin.reporting.numbers import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

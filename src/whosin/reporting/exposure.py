@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whosin.auditing import Audit, GroupRow
-from whosin.auditing.release_size import ReleaseSize
-from whosin.auditing.synthetic import SyntheticAudit
+from whosin.auditing.releases.release_size import ReleaseSize
+from whosin.auditing.releases.synthetic import SyntheticAudit
 from whosin.plots.audit import GroupsDisplay, IndividualDisplay, RankedDisplay
 from whosin.plots.forest import height_of
 from whosin.reporting.blocks import Block, Grid, Heading, Picture, Pictures, Section, Text
 from whosin.reporting.drawing import as_percent, draw, label_axis
-from whosin.reporting.origin import Setting
-from whosin.reporting.words import (
+from whosin.reporting.numbers import (
     about,
     capital,
     clean,
@@ -27,6 +26,7 @@ from whosin.reporting.words import (
     percent_up,
     up,
 )
+from whosin.reporting.provenance import Setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

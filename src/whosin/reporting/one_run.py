@@ -12,8 +12,8 @@ from whosin.plots.chance import ChanceDisplay
 from whosin.reporting.blocks import Grid, Items, Picture, Pictures, Report, Section, Text
 from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.drawing import as_percent, draw, label_axis
-from whosin.reporting.origin import Setting, reproduce
-from whosin.reporting.words import confidence, count, down, percent, percent_up, sentence
+from whosin.reporting.numbers import confidence, count, down, percent, percent_up, sentence
+from whosin.reporting.provenance import Setting, reproduce
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,13 +13,13 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
-from whosin.errors import InputError, InputTypeError, MissingExtraError, shown
+from whosin.errors import InputError, InputTypeError, MissingExtraError, short_repr
 from whosin.guarantees import Guarantee
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Report
-from whosin.reporting.origin import Setting
-from whosin.reporting.words import clean
+from whosin.reporting.numbers import clean
+from whosin.reporting.provenance import Setting
 
 __all__ = ["report"]
 
@@ -301,5 +301,5 @@ def _check_extras() -> None:
 
 def _glimpse(value: Any) -> str:
     """Show a wrong argument without printing the data that it may hold."""
-    text = shown(value)
+    text = short_repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"

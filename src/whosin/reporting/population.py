@@ -8,9 +8,9 @@ from whosin.population import PopulationPrivacy
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
 from whosin.reporting.drawing import draw
 from whosin.reporting.exposure import LEFT_OUT
-from whosin.reporting.origin import Setting, reproduce
+from whosin.reporting.numbers import clean, confidence, count, down, percent_up, sentence, up
 from whosin.reporting.promise import NOT_PROMISED
-from whosin.reporting.words import clean, confidence, count, down, percent_up, sentence, up
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["population_report"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from whosin.guarantees import Guarantee
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
 from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
-from whosin.reporting.origin import Setting, reproduce
-from whosin.reporting.words import percent, percent_down, percent_up, sentence, up
+from whosin.reporting.numbers import percent, percent_down, percent_up, sentence, up
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
 

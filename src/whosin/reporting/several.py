@@ -12,8 +12,7 @@ from whosin.plots.forest import height_of
 from whosin.plots.queries import QueriesDisplay
 from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text
 from whosin.reporting.drawing import draw
-from whosin.reporting.origin import Setting, reproduce
-from whosin.reporting.words import (
+from whosin.reporting.numbers import (
     about,
     clean,
     confidence,
@@ -25,6 +24,7 @@ from whosin.reporting.words import (
     sentence,
     up,
 )
+from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["several_report"]
 

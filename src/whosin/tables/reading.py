@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.numeric import numeric_records
-from whosin.tables.panics import without_panics
 from whosin.tables.parquet_pages import check_parquet
+from whosin.tables.quiet_polars import without_panics
 from whosin.tables.table import Table
 from whosin.tables.text import MISSING, series_from_text
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.tables.frames import series_of, table_from_series
-from whosin.tables.panics import without_panics
 from whosin.tables.parquet_pages import check_parquet
+from whosin.tables.quiet_polars import without_panics
 from whosin.tables.reading import check_file, file_ending
 from whosin.tables.table import Table, check_names
 

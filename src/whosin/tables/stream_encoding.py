@@ -21,7 +21,7 @@ from whosin.tables.encoding import Scaling, TableEncoder, learn_scaling, remarks
 from whosin.tables.levels import Levels
 from whosin.tables.schema import check_same_names, match_tables
 from whosin.tables.stream import TableStream
-from whosin.tables.survey import ColumnSurvey
+from whosin.tables.stream_columns import ColumnSurvey
 from whosin.tables.table import Table
 
 __all__ = ["StreamEncoder"]
@@ -67,9 +67,9 @@ class StreamEncoder:
 
         Notes
         -----
-        Each column is read two or three times (:mod:`whosin.tables.survey`), the last time for the fingerprint. Time
-        O(n log k) for k distinct values; memory: the distinct values of one column at a time, some 50 bytes each, and
-        what the records take.
+        Each column is read two or three times (:mod:`whosin.tables.stream_columns`), the last time for the fingerprint.
+        Time O(n log k) for k distinct values; memory: the distinct values of one column at a time, some 50 bytes each,
+        and what the records take.
         """
         others = [] if reference is None else [reference]
         if columns is None:

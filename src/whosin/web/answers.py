@@ -8,8 +8,8 @@ from typing import Any
 import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
-from whosin.guarantees.facts import facts
-from whosin.reporting.words import about, confidence, down, percent, percent_up, up
+from whosin.guarantees.summary import facts
+from whosin.reporting.numbers import about, confidence, down, percent, percent_up, up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
 __all__ = ["answer_calibration", "answer_explanation", "calibrate", "compare", "explain", "guarantee_of"]

@@ -21,7 +21,7 @@ from whosin.web.models import (
     ExplainAnswer,
     ExplainQuery,
 )
-from whosin.web.office import Office, office_of
+from whosin.web.service import Office, office_of
 from whosin.web.uploads import ROLES
 
 __all__ = ["router"]

@@ -22,11 +22,11 @@ from starlette.staticfiles import StaticFiles
 from whosin.errors import WhosinError
 from whosin.web import api, pages
 from whosin.web.access import Password
-from whosin.web.desk import Busy
 from whosin.web.guard import Guard
 from whosin.web.jobs import TooMany
-from whosin.web.office import Office, Unknown, in_words
+from whosin.web.questions import Busy
 from whosin.web.rendering import render
+from whosin.web.service import Office, Unknown, in_words
 from whosin.web.settings import Settings
 from whosin.web.uploads import TooLarge
 

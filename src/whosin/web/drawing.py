@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.reporting.drawing import as_percent
-from whosin.reporting.words import clean
+from whosin.reporting.numbers import clean
 
 __all__ = ["Interval", "Line", "curves", "intervals"]
 

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whosin.web.access import Access
-from whosin.web.door import door
+from whosin.web.login_page import door
 from whosin.web.settings import Settings
 
 __all__ = ["PAGE_POLICY", "REPORT_POLICY", "Guard", "set_session"]

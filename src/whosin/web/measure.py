@@ -103,7 +103,7 @@ def _check_size(role: str, rows: int, columns: int, request: Mapping[str, Any]) 
 
 
 def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress: Progress) -> Audit:
-    from whosin.auditing.synthetic import audit_synthetic
+    from whosin.auditing.releases.synthetic import audit_synthetic
 
     return audit_synthetic(
         tables["train"],
@@ -123,7 +123,7 @@ def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress
 
 
 def _of_scores(table: Table, options: Mapping[str, Any], progress: Progress) -> Audit:
-    from whosin.auditing.scores import audit_score_table
+    from whosin.auditing.measuring.score_table import audit_score_table
 
     return audit_score_table(
         table,

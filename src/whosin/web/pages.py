@@ -14,11 +14,11 @@ from whosin.errors import InputError
 from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
-from whosin.web.door import door
 from whosin.web.guard import LOGIN, set_session
+from whosin.web.login_page import door
 from whosin.web.models import CalibrateQuery, ExplainQuery
-from whosin.web.office import Office, office_of
 from whosin.web.rendering import render
+from whosin.web.service import Office, office_of
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 
 __all__ = ["router"]

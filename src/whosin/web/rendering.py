@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from whosin.reporting.words import about, clean, down, up
+from whosin.reporting.numbers import about, clean, down, up
 
 __all__ = ["render"]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 import whosin.reporting
 from whosin.guarantees import Guarantee
 from whosin.reporting.blocks import Block, Card, Grid, Heading, Items, Picture, Pictures, Text
-from whosin.reporting.words import (
+from whosin.reporting.numbers import (
     NOT_MEASURED,
     about,
     capital,

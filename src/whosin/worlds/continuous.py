@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.roots import smallest_holding
 from whosin.errors import InputError, check_number
+from whosin.numerics.roots import smallest_holding
 from whosin.risks import posterior_at
 from whosin.roc import Roc
 from whosin.worlds.game import Game, adjacent_pairs

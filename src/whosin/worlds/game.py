@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.compute.closeness import closeness_slopes
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
+from whosin.numerics.finite_laws import closeness_slopes
 from whosin.roc import Roc
 from whosin.worlds.world import World
 

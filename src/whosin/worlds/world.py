@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.compute.subsets import MAX_RECORDS, all_masks, masks_of_size, membership
 from whosin.errors import InputError, InputTypeError, check_number, check_rates, check_records, check_whole
 from whosin.mechanisms.additive import AdditiveMechanism
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records
+from whosin.numerics.subsets import MAX_RECORDS, all_masks, masks_of_size, membership
 
 if TYPE_CHECKING:
     from whosin.worlds.game import Game

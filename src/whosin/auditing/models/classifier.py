@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.experiment import Experiment
-from whosin.auditing.models.adapters import row_count
+from whosin.auditing.measuring.asking import Answers, Query, ask
+from whosin.auditing.measuring.audit import Audit
+from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.models.augmentations import Augment, feature_noise, image_shifts
 from whosin.auditing.models.predictions import SIGNALS, Predictions, log_probabilities, loss, predict, scaled_logit
-from whosin.auditing.queries.asking import Answers, Query, ask
-from whosin.auditing.result import Audit
-from whosin.auditing.run import run_audit
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.risks import Risk
+from whosin.training.adapters import row_count
 
 __all__ = ["audit_classifier"]
 

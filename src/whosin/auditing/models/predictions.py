@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.models.adapters import row_count
 from whosin.errors import InputError, InputTypeError, WhosinError
+from whosin.training.adapters import row_count
 
 __all__ = ["SIGNALS", "Predictions", "log_probabilities", "loss", "predict", "scaled_logit"]
 

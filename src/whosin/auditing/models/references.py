@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.experiment import Experiment
+from whosin.auditing.measuring.audit import Audit
+from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.people import People, people_in
+from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.models import attacks
-from whosin.auditing.models.adapters import Adapter, as_adapter, row_count, take
 from whosin.auditing.models.predictions import predict, scaled_logit
-from whosin.auditing.people import People, people_in
-from whosin.auditing.result import Audit
-from whosin.auditing.run import run_audit
-from whosin.compute.fingerprint import fingerprint
-from whosin.compute.journal import Journal
-from whosin.compute.parallel import stream
 from whosin.errors import InputError, InputTypeError, WhosinError, check_choice, check_number, check_whole
+from whosin.parallel.fingerprint import fingerprint
+from whosin.parallel.journal import Journal
+from whosin.parallel.tasks import stream
 from whosin.risks import Risk
+from whosin.training.adapters import Adapter, as_adapter, row_count, take
 
 __all__ = ["ATTACKS", "ReferenceModels", "audit_with_references"]
 
@@ -242,7 +242,7 @@ def audit_with_references(
     Notes
     -----
     It is still one target: the audit says what leaks from this model. Scores of records of one training are not
-    independent trainings; to test a DP claim, see :func:`whosin.auditing.one_run.audit_one_run`.
+    independent trainings; to test a DP claim, see :func:`whosin.auditing.runs.one_run.audit_one_run`.
     """
     if not isinstance(references, ReferenceModels):
         raise InputTypeError(f"references takes ReferenceModels, got {type(references).__name__}")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.models.torch_model import TorchModel
 from whosin.errors import InputError, InputTypeError
+from whosin.training.torch_model import TorchModel
 
 __all__ = ["LayerOutput", "layer_output"]
 

@@ -1,0 +1,1 @@
+"""From answers about members and non-members to an audit: experiment, attacks, limits, people, groups, verdict."""

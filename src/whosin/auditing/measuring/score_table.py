@@ -1,0 +1,123 @@
+"""A table of scores: one row a record, a column that says who is a member, and what any attack said of each.
+
+Names of rows are no scores. A file's running number tells members from others if the file lists members first, whatever
+the model did; so columns that name rows are left out, and the result says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.measuring.run import audit
+from whosin.errors import InputError
+
+if TYPE_CHECKING:
+    from whosin.auditing.measuring.audit import Audit
+    from whosin.tables import Table
+
+__all__ = ["audit_score_table"]
+
+Flags = NDArray[np.bool_]
+
+_TRUTH = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
+_INDEX = ("", "index", "Unnamed: 0")
+"""What pandas calls the column of its index in a file."""
+FEWEST_ROWS = 20
+"""Whole numbers and texts of fewer rows may be different by chance."""
+
+
+def audit_score_table(
+    table: Table,
+    member_column: str = "member",
+    *,
+    columns: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    person: str | None = None,
+    **options: Any,
+) -> Audit:
+    """Return the audit of the scores in a table.
+
+    Parameters
+    ----------
+    table : Table
+        One row a record.
+    member_column : str
+        The column that says who is a member: 1 or 0, true or false, yes or no.
+    columns : sequence of str, optional
+        The columns of scores, of which several must be numbers; by default all that are neither the truth nor groups
+        nor people, and that do not name rows: running numbers, the index of a data frame, and whole numbers and texts
+        that are different in each of at least 20 rows. The notes of the result say which were left out.
+    groups : sequence of str, optional
+        Columns whose groups are reported.
+    person : str, optional
+        The column that says whose each row is; several rows of one person count once.
+    **options
+        As in :func:`whosin.audit`: prior, confidence_level, assignment, tolerate, rng, progress.
+
+    Notes
+    -----
+    O(cells·log rows) beside the audit itself.
+    """
+    inside = _truth(table, member_column)
+    divided = {name: (table.column(name)[inside], table.column(name)[~inside]) for name in groups or ()}
+    taken = {member_column: "says who is a member", **({} if person is None else {person: "says whose a row is"})}
+    names, left_out = list(columns or ()), {}
+    if not names:
+        free = [name for name in table.names if name not in taken and name not in divided]
+        left_out = {name: why for name in free if (why := _naming(table, name, inside)) is not None}
+        names = [name for name in free if name not in left_out]
+    notes = tuple(f"column {name!r} was left out: it is {why} (name it to use it)" for name, why in left_out.items())
+    answers = _answers(table, names, taken, notes)
+    owner = None if person is None else tuple(table.column(person)[side] for side in (inside, ~inside))
+    found = audit(answers[inside], answers[~inside], groups=divided or None, names=names, person=owner, **options)
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _naming(table: Table, name: str, inside: Flags) -> str | None:
+    """Say in which way a column names the rows instead of scoring them, or return None."""
+    values = table.column(name)
+    if table.kind(name) != "category":
+        if not np.all(np.isfinite(values) & (values == np.floor(values))):
+            return None
+        if name in _INDEX:
+            return "the index of a data frame"
+        if _running(values) or (_running(values[inside]) and _running(values[~inside])):
+            return "a running number"
+    unique = len(values) >= FEWEST_ROWS and len(set(values.tolist())) == len(values)
+    return "different in every row" if unique else None
+
+
+def _running(values: NDArray[Any]) -> bool:
+    return len(values) > 2 and bool(np.all(np.diff(values) == 1.0))
+
+
+def _answers(table: Table, names: Sequence[str], taken: dict[str, str], notes: tuple[str, ...]) -> NDArray[Any]:
+    for name, use in taken.items():
+        if name in names:
+            raise InputError(f"columns takes scores, got {name!r}, which {use}")
+    texts = [name for name in names if table.kind(name) == "category"]
+    if not names or (texts and len(names) > 1):
+        raise InputError(
+            f"{table.origin} takes columns of numbers as scores, got {', '.join(texts) or 'none'}; "
+            f"{'; '.join((*notes, 'name the columns to use'))}"
+        )
+    for name in names:
+        gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
+        if gaps.size:
+            raise InputError(
+                f"{table.origin} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
+            )
+    return np.column_stack([table.column(name) for name in names])
+
+
+def _truth(table: Table, name: str) -> Flags:
+    texts = [str(value).strip().lower().removesuffix(".0") for value in table.column(name)]
+    strange = next((text for text in texts if text not in _TRUTH), None)
+    if strange is not None:
+        raise InputError(f"{table.origin} takes 1 or 0 in column {name!r}, got {strange!r}")
+    return np.array([_TRUTH[text] for text in texts], dtype=bool)

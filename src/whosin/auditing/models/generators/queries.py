@@ -1,0 +1,275 @@
+"""Queries on a generative model: its discriminators, its generator, and what it generates (Xu et al. 2022, eq. 1-6).
+
+A model is any object with ``discriminators`` (functions from records to scores), with ``generators`` and
+``latent_size`` (torch modules), or with ``sample``; each query takes one of these.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.measuring.asking import Query
+from whosin.auditing.models.generators.latents import latent_distances, torch_modules
+from whosin.auditing.releases.queries import arrays
+from whosin.auditing.releases.queries.arrays import ArrayRelease
+from whosin.errors import InputError, InputTypeError, WhosinError
+
+__all__ = ["NAMES", "ModelRelease", "discriminator_scores", "generate", "known_queries", "wanted_queries"]
+
+Array = NDArray[np.float64]
+
+NAMES = ("discriminator", "latent", "nearest", "monte_carlo", "hybrid", "max_discriminator", "discriminators")
+
+
+def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
+    """Return the scores of all discriminators, one row a record and one column a discriminator (eq. 6).
+
+    Equation 3 is its only column if there is one, equation 5 the maximum of each row.
+
+    Parameters
+    ----------
+    model : object with ``discriminators``
+        A sequence of functions from records to one score each; or a single one.
+    records : array of shape (n, ...)
+        As the discriminators take them.
+    labels : array, optional
+        Passed to the discriminators as their second argument, for conditional models.
+    """
+    given = getattr(model, "discriminators", None)
+    functions = (given,) if callable(given) else tuple(given or ())
+    if not functions or not all(callable(function) for function in functions):
+        raise InputTypeError(f"model takes an object with discriminators for this query, got {type(model).__name__}")
+    rest = () if labels is None else (labels,)
+    columns = []
+    for number, function in enumerate(functions):
+        if rest and not _takes(function, records, *rest):
+            raise InputError("labels takes labels only for discriminators with a second argument")
+        column = np.asarray(function(records, *rest))
+        if column.size != len(records) or column.dtype.kind not in "biuf":
+            raise InputError(
+                f"model takes discriminators that score each of {len(records)} records by a number, got {column.dtype} "
+                f"of shape {column.shape} from discriminator {number}"
+            )
+        columns.append(column.reshape(-1).astype(np.float64))
+    return np.column_stack(columns)
+
+
+def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
+    """Return n generated records of a model with ``sample`` (or ``generate``), seeded where it takes a seed.
+
+    ``sample`` may take the seed as ``rng``, ``random_state`` or ``seed``. Of a pair (records, labels) the records are
+    returned, of an object with ``dataframe()`` that frame, of a mapping of one name to a frame, as in SDV 2, the frame.
+    """
+    method = getattr(model, "sample", None) or getattr(model, "generate", None)
+    if not callable(method):
+        raise InputTypeError(f"model takes an object with sample(n) for this query, got {type(model).__name__}")
+    known = _parameters(method)
+    seed = next((name for name in ("random_state", "seed") if name in known), None)
+    chance: dict[str, Any] = {}
+    if "rng" in known:
+        chance["rng"] = rng
+    elif seed is not None:
+        chance[seed] = int(rng.integers(2**31))
+    try:
+        made = method(n, **chance)
+    except (WhosinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"model takes an object that can generate {n} records, got from it {type(error).__name__}: {error}"
+        ) from error
+    made = made[0] if isinstance(made, tuple) else made
+    if isinstance(made, Mapping) and len(made) == 1:
+        (only,) = made.values()
+        made = only if hasattr(only, "columns") else made
+    return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def _takes(function: Callable[..., Any], *arguments: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
+    try:
+        return tuple(inspect.signature(method).parameters)
+    except (TypeError, ValueError):
+        return ()
+
+
+class ModelRelease:
+    """A model, and the records that it is asked about (training rows, then held-out rows).
+
+    Parameters
+    ----------
+    model : object
+        See above.
+    records : array of shape (n, ...)
+        The targets.
+    synthetic : array, optional
+        Generated records; by default ``samples`` of them are drawn when they are needed.
+    samples : int
+        How many.
+    labels : array, optional
+        Labels of the targets, for conditional discriminators.
+    restarts, iterations : int
+        As in :func:`~whosin.auditing.models.generators.latents.latent_distances`.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        records: NDArray[Any],
+        *,
+        synthetic: Any = None,
+        samples: int = 1,
+        labels: Any = None,
+        restarts: int = 2,
+        iterations: int = 100,
+        n_jobs: int | None = None,
+        rng: np.random.Generator,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        self.model, self.records, self.labels = model, records, labels
+        self.samples, self.restarts, self.iterations = samples, restarts, iterations
+        self.n_jobs, self.progress = n_jobs, progress
+        self._given = synthetic
+        self._sample_rng, self._latent_rng = rng.spawn(2)
+
+    @property
+    def can_generate(self) -> bool:
+        """Whether generated records can be had."""
+        methods = (getattr(self.model, name, None) for name in ("sample", "generate"))
+        return self._given is not None or any(callable(method) for method in methods)
+
+    @property
+    def can_search(self) -> bool:
+        """Whether there are torch modules to search for the nearest latent."""
+        return bool(torch_modules(getattr(self.model, "generators", ()))) and hasattr(self.model, "latent_size")
+
+    @property
+    def discriminator_count(self) -> int:
+        """Number of discriminators."""
+        given = getattr(self.model, "discriminators", None)
+        return 1 if callable(given) else len(given or ())
+
+    @cached_property
+    def scores(self) -> Array:
+        """The discriminators' scores, one column each."""
+        return discriminator_scores(self.model, self.records, self.labels)
+
+    @cached_property
+    def array(self) -> ArrayRelease:
+        """The generated records next to the targets, as rows."""
+        made = self._given if self._given is not None else generate(self.model, self.samples, self._sample_rng)
+        try:
+            rows = np.asarray(made)
+        except ValueError:
+            raise InputError("synthetic takes records of one shape, got ragged ones") from None
+        if rows.dtype.kind not in "iuf" or rows.ndim < 2 or len(rows) == 0 or not np.isfinite(rows).all():
+            raise InputError(f"synthetic takes finite numbers, one row a record, got {rows.dtype} of {rows.shape}")
+        if rows[0].size != self.records[0].size:
+            raise InputError(f"synthetic takes records like train, of {self.records.shape[1:]}, got {rows.shape[1:]}")
+        flat = [part.reshape(len(part), -1).astype(np.float64) for part in (self.records, rows)]
+        return ArrayRelease(flat[0], flat[1], n_jobs=self.n_jobs, progress=self.progress)
+
+    @cached_property
+    def latent_distance(self) -> Array:
+        """Distance to the nearest record that the generators can make; of many samples, if they cannot be searched."""
+        if not self.can_search:
+            return self.array.distance
+        return latent_distances(
+            self.model.generators,
+            self.records,
+            latent_size=self.model.latent_size,
+            restarts=self.restarts,
+            iterations=self.iterations,
+            rng=self._latent_rng,
+            progress=self.progress,
+        )
+
+
+def known_queries(release: ModelRelease) -> dict[str, Query]:
+    """Return the queries of one number each; those of several numbers are lists of these."""
+    count = release.discriminator_count
+    single = {
+        "discriminator": Query("the discriminator's score (MACE, eq. 3; Hayes et al.)", _Score(0)),
+        "max_discriminator": Query(
+            "the largest score of all discriminators (MACE, eq. 5)", lambda r: np.asarray(r.scores.max(axis=1))
+        ),
+        "latent": Query(
+            "minus the distance to the nearest record that the generator can make (Chen et al.)",
+            lambda r: -r.latent_distance,
+        ),
+        "nearest": Query(
+            "minus the distance to the nearest generated record (MACE, eq. 2)", lambda r: -r.array.distance
+        ),
+        "monte_carlo": Query(
+            "generated records near the record, weighted by nearness (MACE, eq. 1, in units of the radius)",
+            lambda r: arrays.QUERIES["ball_by_distance"].answer(r.array),
+        ),
+    }
+    vector = {
+        f"discriminator {i + 1}": Query("one discriminator's score (MACE, eq. 6)", _Score(i)) for i in range(count)
+    }
+    return {**single, **vector}
+
+
+def wanted_queries(release: ModelRelease, query: Any) -> list[str]:
+    """Return the names of queries of one number each that make up ``query``."""
+    if query == "auto":
+        names = ["discriminators"] * (release.discriminator_count > 0)
+        names += ["nearest", "monte_carlo"] if release.can_generate else []
+        return _expanded(release, names or ["latent"] * release.can_search)
+    names = [query] if isinstance(query, str) else list(query) if isinstance(query, Sequence) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputTypeError(f"query takes a name, or a list of names, got {query!r}")
+    for name in names:
+        if name not in NAMES:
+            raise InputError(f"query takes auto, {', '.join(NAMES)}, or a list of these, got {name!r}")
+    return _expanded(release, names)
+
+
+def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
+    several = release.discriminator_count > 1
+    found: list[str] = []
+    for name in names:
+        if name == "discriminator" and several:
+            raise InputError(
+                f"query 'discriminator' takes one, the model has {release.discriminator_count}: use "
+                "'max_discriminator' or 'discriminators'"
+            )
+        if name == "hybrid":
+            found += ["max_discriminator" if several else "discriminator", "nearest"]
+        elif name == "discriminators":
+            found += (
+                [f"discriminator {i + 1}" for i in range(release.discriminator_count)] if several else ["discriminator"]
+            )
+        else:
+            found.append(name)
+    if not found:
+        raise InputTypeError(
+            f"model takes an object with sample, discriminators or generators, got {type(release.model).__name__}"
+        )
+    return list(dict.fromkeys(found))
+
+
+class _Score:
+    """One column of the scores."""
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def __call__(self, release: ModelRelease) -> Array:
+        return release.scores[:, self.column]

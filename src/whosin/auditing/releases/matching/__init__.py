@@ -1,0 +1,1 @@
+"""How well the rows of a release match each record: exact nearest rows, in memory and in blocks."""

@@ -1,0 +1,164 @@
+"""Queries on a released table of mixed types, from one pass over all pairs of rows.
+
+A cell that equals the target's says more the rarer its value is: two people share "Female" by chance, hardly ever a
+capital gain of 34,095. The rarity of a row is the sum of -ln(frequency) over its cells, and a released row explains the
+share of it that lies in equal cells. Frequencies and scales come from the release and the reference, so that an answer
+about a record depends on no other record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.measuring.asking import Query
+from whosin.auditing.releases.matching.match import RowMatches, match_rows
+from whosin.errors import InputError
+from whosin.parallel.tasks import by_rows
+
+__all__ = ["DEFAULT", "QUERIES", "TableRelease", "rarity_weights"]
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int32]
+
+DEFAULT = ("rarity_share", "rarity", "equal_cells", "nearest", "nearest_ratio", "copies")
+"""What "auto" asks of a table; a learned score combines the answers."""
+
+
+def rarity_weights(frequencies: Sequence[Array]) -> list[Array]:
+    """Return -ln(frequency) of each code of each column."""
+    return [-np.log(share) for share in frequencies]
+
+
+class TableRelease:
+    """Targets (train rows, then holdout rows) and released rows, their cells coded alike.
+
+    Parameters
+    ----------
+    targets_cells, synthetic_cells, reference_cells : matrix of int
+        One code a cell, equal codes for equal values; the reference is optional.
+    frequencies : sequence of arrays
+        For each column the relative frequency of each code, above 0, in rows that are no targets.
+    numbers : sequence of arrays or None
+        For each column the scaled number of each code, None for categories.
+    prefixes : sequence of int, optional
+        Sizes of the released table at which the answers are wanted as well.
+    matches : RowMatches, optional
+        What the released rows say, for a release that is not in memory; ``synthetic_cells`` is then None.
+    """
+
+    def __init__(
+        self,
+        target_cells: Cells,
+        synthetic_cells: Cells | None,
+        frequencies: Sequence[Array],
+        numbers: Sequence[Array | None],
+        *,
+        reference_cells: Cells | None = None,
+        prefixes: Sequence[int] | None = None,
+        matches: RowMatches | None = None,
+        n_jobs: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
+        self.weights, self._given = rarity_weights(frequencies), matches
+        self.numbers = list(numbers)
+        self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
+
+    @property
+    def targets(self) -> int:
+        """Number of targets."""
+        return len(self.target_cells)
+
+    @cached_property
+    def matches(self) -> RowMatches:
+        """How well the released rows match each target. O(targets · rows · columns)."""
+        if self._given is not None:
+            return self._given
+        if self.synthetic_cells is None:
+            raise InputError("synthetic_cells takes the released rows, got None without matches")
+        return self._match(self.synthetic_cells, self.prefixes)
+
+    @cached_property
+    def reference_matches(self) -> RowMatches:
+        """How well rows that were never trained on match each target."""
+        if self.reference_cells is None:
+            raise InputError("reference is needed: rows of the same population that were not trained on")
+        return self._match(self.reference_cells, None)
+
+    @cached_property
+    def rarity(self) -> Array:
+        """-ln(frequency) summed over the cells of each target."""
+        total = np.zeros(self.targets)
+        for table, codes in zip(self.weights, self.target_cells.T, strict=True):
+            total += table[codes]
+        return total
+
+    @property
+    def closest(self) -> NDArray[np.int64]:
+        """The released row that explains most of a target's rarity, or, if none explains half of it, the nearest."""
+        explained = self.matches.weight > 0.5 * self.rarity
+        return np.where(explained, self.matches.weight_index, self.matches.distance_index)
+
+    def by_size(self) -> dict[str, Array]:
+        """Answers about each target (rows) after each of ``prefixes`` (columns), by query.
+
+        Weights and scales are those of the whole release. The share of the record's rarity is left out: it would tell
+        after a few rows which values the others have.
+        """
+        found = self.matches.by_prefix
+        if found is None:
+            raise InputError("prefixes takes the sizes at which to look, got none")
+        return {"rarity": found.weight, "nearest": -found.distance}
+
+    def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
+        found: RowMatches = by_rows(
+            match_rows,
+            self.target_cells,
+            cells,
+            self.weights,
+            numbers=self.numbers,
+            prefixes=prefixes,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+        return found
+
+
+def _nearest_ratio(release: TableRelease) -> Array:
+    """How much nearer the nearest row is than the second nearest: 1 if only one row is that near, 0 if two are."""
+    first, second = release.matches.distance, release.matches.second_distance
+    if np.isinf(second).any():
+        raise InputError("the released table takes two rows for this query, got one")
+    with np.errstate(invalid="ignore"):
+        return np.where(second > 0.0, 1.0 - first / second, 0.0)
+
+
+def _density_ratio(release: TableRelease) -> Array:
+    """ln of the distance to the nearest reference row over that to the nearest released row."""
+    floor = 1e-6
+    released, reference = release.matches.distance, release.reference_matches.distance
+    return np.asarray(np.log(reference + floor) - np.log(released + floor))
+
+
+def _float(values: Any) -> Array:
+    return np.asarray(values, dtype=np.float64)
+
+
+QUERIES: dict[str, Query] = {
+    "nearest": Query("minus the distance to the nearest released row (MACE, eq. 2)", lambda r: -r.matches.distance),
+    "nearest_ratio": Query("how much nearer the nearest row is than the second nearest", _nearest_ratio),
+    "equal_cells": Query("most cells that one released row has in common", lambda r: _float(r.matches.matches)),
+    "rarity": Query("rarity of the cells that one released row has in common, at most", lambda r: r.matches.weight),
+    "rarity_share": Query(
+        "share of the record's rarity that one released row explains, at most", lambda r: r.matches.weight / r.rarity
+    ),
+    "copies": Query("released rows equal in every cell", lambda r: _float(r.matches.copies)),
+    "density_ratio": Query(
+        "nearness to released rows against nearness to a reference (DOMIAS by nearest neighbours)", _density_ratio
+    ),
+}

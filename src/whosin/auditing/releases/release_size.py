@@ -1,0 +1,120 @@
+"""How many rows may be released? The advantage as a function of the number of released rows.
+
+A record's answer after the first m rows is the best over these rows, so one pass over the whole release gives it for
+every m (Xu et al. 2022, appendix H, retrain nothing either). Rows are taken in random order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.measuring.attack import Attack, collect_evidence
+from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.limits import ADVANTAGE, plug_in
+from whosin.errors import check_probability
+from whosin.numerics.differences import gain_lower, gain_upper
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ReleaseSize", "release_size", "sizes_up_to"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReleaseSize:
+    """The advantage of the best of some queries after so many released rows.
+
+    The last point is the advantage of the audit, with its own confidence level; the limits of all others hold together
+    (Bonferroni).
+    """
+
+    query: str
+    sizes: tuple[int, ...]
+    advantages: tuple[Estimate, ...]
+    confidence_level: float
+
+    def largest(self, target: float) -> int | None:
+        """Return the largest size at which, and below which, every upper limit is at most ``target``; None if none is.
+
+        It covers attackers who use one of these queries. Nothing is said about others.
+        """
+        limit = check_probability("target", target)
+        fits = None
+        for size, found in zip(self.sizes, self.advantages, strict=True):
+            if found.upper > limit:
+                break
+            fits = size
+        return fits
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve for JSON."""
+        return {
+            "query": self.query,
+            "sizes": list(self.sizes),
+            "advantages": [found.to_dict() for found in self.advantages],
+            "confidence_level": self.confidence_level,
+        }
+
+    def __str__(self) -> str:
+        last = self.advantages[-1]
+        return f"advantage by {self.query} from {self.sizes[0]} to {self.sizes[-1]} released rows: {last} at the end"
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the advantage with its limits against the number of released rows; return the axes."""
+        from whosin.plots.release_size import ReleaseSizeDisplay
+
+        sides = [
+            np.array([getattr(found, side) for found in self.advantages]) for side in ("estimate", "lower", "upper")
+        ]
+        display = ReleaseSizeDisplay(np.array(self.sizes), sides[0], sides[1], sides[2], self.query)
+        axes: Axes = display.plot(ax=ax).ax_
+        return axes
+
+
+def sizes_up_to(rows: int, count: int = 10) -> tuple[int, ...]:
+    """Return about ``count`` growing sizes, evenly in their logarithm, from a hundredth of the rows to all of them."""
+    first = min(rows, max(2, rows // 100))
+    return tuple(sorted({round(float(size)) for size in np.geomspace(first, rows, count)}))
+
+
+def release_size(
+    answers: Mapping[str, Array], members: int, sizes: tuple[int, ...], whole: Estimate, seed: int
+) -> ReleaseSize:
+    """Look at the answers of each query after each size (one column a size).
+
+    ``whole`` is what the audit found with all rows: it is the last point, and no lower limit is above its, as whoever
+    has all rows has the first of them. At each other size the best attack of any query, chosen on the fit part, is
+    counted on the rest, and the upper limit covers the thresholds and cells of all of them. The same split is used at
+    every size, so that neighbours differ by the release alone. O(queries·sizes·N log N).
+    """
+    delta = (1.0 - whole.confidence_level) / max(1, len(sizes) - 1)
+    found = []
+    for i in range(len(sizes) - 1):
+        looks = []
+        for name, table in answers.items():
+            experiment = Experiment(table[:members, i], table[members:, i], kind="continuous", names=(name,))
+            evidence = collect_evidence(experiment, np.random.default_rng(seed))
+            attack = evidence.choose(ADVANTAGE.judge)
+            looks.append((attack, plug_in(evidence, ADVANTAGE, attack.candidate.view)[0]))
+        found.append(_at_size(looks, delta, whole))
+    return ReleaseSize(" or ".join(answers), sizes, (*found, whole), whole.confidence_level)
+
+
+def _at_size(looks: list[tuple[Attack, float]], delta: float, whole: Estimate) -> Estimate:
+    """Limits on the best of several queries; the largest sample value of their classes together gives the upper one."""
+    each = delta / (2 * len(looks))
+    counts = [(a.found, a.members, a.accused, a.non_members) for a, _ in looks]
+    lower = min(whole.lower, max(0.0, *(gain_lower(*four, each) for four in counts)))
+    first = looks[0][0]
+    upper = gain_upper(max(seen for _, seen in looks), first.members, first.non_members, delta / 2)
+    value = max(attack.tpr - attack.fpr for attack, _ in looks)
+    about = "upper limit: every attacker who uses one of the queries by thresholds or fixed cells"
+    return Estimate(float(np.clip(value, lower, upper)), lower, upper, whole.confidence_level, about)

@@ -1,0 +1,147 @@
+"""The records of both sides together: their columns, their people, and what other records say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.releases.matching.match import row_ids
+from whosin.auditing.releases.queries import arrays as array_queries
+from whosin.auditing.releases.queries import tables as table_queries
+from whosin.errors import InputError
+from whosin.tables.encoding import smoothed_shares
+
+__all__ = ["Pool"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """The training rows and, after them, the held-out rows.
+
+    Parameters
+    ----------
+    split : int
+        Number of training rows.
+    names : tuple of str
+        One name a column.
+    cells : matrix of int, optional
+        For tables: one code a cell, equal codes for equal values.
+    numbers : sequence of arrays or None, optional
+        With ``cells``: for each column the scaled number of each code (NaN for a missing cell), None for categories.
+    rows : matrix of float, optional
+        For plain arrays, instead of ``cells``: the numbers themselves.
+    people : array of int, optional
+        The person of each row; nobody stands on both sides. Without it, each row is a person.
+    n_jobs : int, optional
+        Threads, as in joblib.
+    """
+
+    split: int
+    names: tuple[str, ...]
+    cells: NDArray[np.int32] | None = None
+    numbers: Sequence[Array | None] | None = None
+    rows: Array | None = None
+    people: NDArray[np.int64] | None = None
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.cells is None) == (self.rows is None):
+            raise InputError("Pool takes either cells or rows")
+        if self.cells is not None and self.numbers is None:
+            raise InputError("Pool takes numbers together with cells")
+        if not 0 < self.split < self.size or len(self.names) != self._table.shape[1]:
+            raise InputError("Pool takes at least one row a side and one name a column")
+
+    @property
+    def _table(self) -> NDArray[Any]:
+        table = self.rows if self.cells is None else self.cells
+        assert table is not None
+        return table
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return len(self._table)
+
+    @cached_property
+    def units(self) -> Indices:
+        """The person of each row, numbered from 0."""
+        if self.people is None:
+            return np.arange(self.size)
+        return np.unique(self.people, return_inverse=True)[1].astype(np.int64)
+
+    @cached_property
+    def inside(self) -> NDArray[np.bool_]:
+        """Whether each person stands on the training side."""
+        sides = np.zeros(int(self.units.max()) + 1, dtype=bool)
+        sides[self.units[: self.split]] = True
+        if sides[self.units[self.split :]].any():
+            raise InputError("people takes numbers of which none stands on both sides")
+        return sides
+
+    def values(self, column: int, rows: Indices) -> Array:
+        """The numbers of a column, NaN where missing; codes for categories."""
+        if self.cells is None:
+            return np.asarray(self._table[rows, column], dtype=np.float64)
+        codes = self.cells[rows, column]
+        table = self._numbers[column]
+        return np.asarray(codes if table is None else table[codes], dtype=np.float64)
+
+    def is_number(self, column: int) -> bool:
+        """Whether a column holds numbers."""
+        return self.cells is None or self._numbers[column] is not None
+
+    @property
+    def _numbers(self) -> Sequence[Array | None]:
+        assert self.numbers is not None
+        return self.numbers
+
+    def row_numbers(self) -> Indices:
+        """Numbers that are equal where rows are equal in every cell."""
+        if self.cells is not None:
+            return row_ids(self.cells)
+        table = np.ascontiguousarray(self._table + 0.0)
+        keys = table.view(np.dtype((np.void, table.strides[0]))).ravel()
+        return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+
+    def answers(self, targets: Indices, others: Indices) -> Array:
+        """The audit's own queries about some records, with other records in the place of a release.
+
+        Nothing in the answers depends on the sides. There must be two others at least. O(targets · others · columns).
+        """
+        release = self._release(targets, others)
+        if isinstance(release, array_queries.ArrayRelease):
+            return np.column_stack([array_queries.QUERIES[name].answer(release) for name in array_queries.DEFAULT])
+        found = [table_queries.QUERIES[name].answer(release) for name in table_queries.DEFAULT]
+        return np.column_stack([*found, release.rarity])
+
+    def nearest(self, targets: Indices, others: Indices) -> Indices:
+        """The nearest of the other records to each target; of equally near ones the one that is named first."""
+        release = self._release(targets, others)
+        if isinstance(release, array_queries.ArrayRelease):
+            return others[release.nearest_row]
+        return others[release.matches.distance_index]
+
+    def _release(self, targets: Indices, others: Indices) -> array_queries.ArrayRelease | table_queries.TableRelease:
+        if self.cells is None:
+            return array_queries.ArrayRelease(self._table[targets], self._table[others], n_jobs=self.n_jobs)
+        return table_queries.TableRelease(
+            self.cells[targets], self.cells[others], self._frequencies(others), self._numbers, n_jobs=self.n_jobs
+        )
+
+    def _frequencies(self, rows: Indices) -> list[Array]:
+        """The share of each code among some rows, smoothed as those of a release are."""
+        assert self.cells is not None
+        shares = []
+        for column, (codes, table) in enumerate(zip(self.cells[rows].T, self._numbers, strict=True)):
+            known = int(self.cells[:, column].max()) + 1 if table is None else len(table)
+            shares.append(smoothed_shares(np.bincount(codes, minlength=known)))
+        return shares

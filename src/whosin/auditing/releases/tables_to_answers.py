@@ -1,0 +1,525 @@
+"""From three tables to answers: matching columns, encoding, and asking the queries about every record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from numbers import Number
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.measuring.splits import seed_of
+from whosin.auditing.releases.queries import Answers, ask
+from whosin.auditing.releases.queries import arrays as array_queries
+from whosin.auditing.releases.queries import tables as table_queries
+from whosin.auditing.releases.release_size import sizes_up_to
+from whosin.auditing.releases.sides import Pool, holdout_problem
+from whosin.auditing.releases.streamed import match_stream, size_classes
+from whosin.errors import InputError, InputTypeError
+from whosin.parallel.threads import number_of_threads
+from whosin.tables import (
+    StreamEncoder,
+    Table,
+    TableEncoder,
+    TableStream,
+    as_stream,
+    as_table,
+    is_streamable,
+    match_tables,
+    numeric_records,
+    read_table,
+    row_groups,
+)
+from whosin.tables.columns import Column
+from whosin.tables.stream import BLOCK_ROWS, is_blockwise
+
+__all__ = ["ReleaseAnswers", "answer_queries"]
+
+Array = NDArray[np.float64]
+Labels = dict[str, tuple[NDArray[Any], NDArray[Any]]]
+
+MOST_CATEGORIES = 50
+"""Most values of a column that is searched for exposed groups."""
+MOST_LABELS = 20
+"""Numbers with more different values are cut at their quartiles to make groups."""
+STREAMED_FROM = 250_000
+"""Files, lazy frames and frames from an iterable with more rows than this are read in blocks."""
+READING = 0.1
+"""Share of the work that is reading the columns of a streamed release, for the progress bar."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseAnswers:
+    """What the queries answered about every record, training rows first, and what else the tables say."""
+
+    train_rows: int
+    synthetic_rows: int
+    names: tuple[str, ...]
+    answers: Array
+    asked: str
+    """The queries, in words."""
+    failed: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    groups: Any = None
+    categories: Labels = field(default_factory=dict)
+    """Categorical columns to search for groups."""
+    pool: Pool | None = None
+    """The records, for comparing both sides without the release."""
+    person: tuple[NDArray[Any], NDArray[Any]] | None = None
+    """Whose each record is."""
+    shared_rows: int = 0
+    in_reference: tuple[int, int] = (0, 0)
+    """Training rows, and held-out rows, that appear in the reference word for word."""
+    problem: str | None = None
+    """Why the held-out rows were not held out."""
+    copied: NDArray[np.bool_] | None = None
+    """Which records the release repeats word for word."""
+    nearly_copied: NDArray[np.bool_] | None = None
+    """Which it repeats in all cells but at most one; None for arrays and for fewer than three columns."""
+    directed: bool = True
+    """Whether larger answers are known to speak for membership."""
+    closest: NDArray[np.int64] | None = None
+    sizes: tuple[int, ...] = ()
+    by_size: Mapping[str, Array] = field(default_factory=dict)
+    """By query one answer a record (rows) and size of the release (columns)."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    chance: np.random.Generator = field(default_factory=np.random.default_rng)
+    """For all random choices; seeded by the fingerprints unless the caller brought one."""
+
+
+def answer_queries(
+    train: Any,
+    holdout: Any,
+    synthetic: Any,
+    *,
+    query: Any,
+    reference: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    n_jobs: int | None,
+    rng: np.random.Generator | None,
+    progress: Callable[[float], None],
+    block_rows: int | None = None,
+    person: Any = None,
+) -> ReleaseAnswers:
+    """Check the tables against each other and answer the queries about every record."""
+    threads = number_of_threads(n_jobs)
+    train, holdout, reference = (_read(part) for part in (train, holdout, reference))
+    if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
+        synthetic = read_table(synthetic)
+    if block_rows is not None or is_streamable(synthetic):
+        stream = _opened(synthetic, block_rows)
+        if stream.rows > STREAMED_FROM or block_rows is not None:
+            if callable(query):
+                raise InputTypeError("query takes names for a release that is read in blocks, got a function")
+            records = [train, holdout] + ([] if reference is None else [reference])
+            return _from_stream(records, stream, query, columns, groups, threads, rng, progress, person)
+        synthetic = stream.table()
+    given = [train, holdout, synthetic] + ([] if reference is None else [reference])
+    if columns is None and all(_is_plain(part) for part in given):
+        return _from_arrays(given, query, groups, threads, rng, progress, person)
+    return _from_tables(given, query, columns, groups, threads, rng, progress, person)
+
+
+def _read(part: Any) -> Any:
+    """Read a table that is given by its path."""
+    return read_table(part) if isinstance(part, str | Path) else part
+
+
+def _chance(rng: np.random.Generator | None, fingerprints: Mapping[str, str]) -> np.random.Generator:
+    """Return the caller's generator, or one that depends on the tables alone."""
+    return rng if rng is not None else np.random.default_rng(seed_of(*fingerprints.values()))
+
+
+def _person(person: Any, tables: Sequence[Table]) -> Any:
+    """Whose each record of train and holdout is: the values of a column, or identifiers that were given as such."""
+    if not isinstance(person, str):
+        return person
+    for table in tables[:2]:
+        if person not in table.names:
+            raise InputError(
+                f"person must be a column of train and of holdout, got {person!r}; {table.origin} has "
+                f"{', '.join(table.names)}"
+            )
+    return tables[0].column(person), tables[1].column(person)
+
+
+def _without(table: Table, person: Any) -> Table:
+    """Leave the column that says whose a row is out of what is compared."""
+    if not isinstance(person, str) or person not in table.names:
+        return table
+    return table.select([name for name in table.names if name != person])
+
+
+def _opened(synthetic: Any, block_rows: int | None) -> TableStream:
+    """Return a release that can be read in blocks."""
+    if not is_streamable(synthetic):
+        synthetic = [synthetic]
+    return as_stream(synthetic, "synthetic", block_rows=BLOCK_ROWS if block_rows is None else block_rows)
+
+
+def _from_stream(
+    given: list[Any],
+    stream: TableStream,
+    query: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    threads: int,
+    rng: np.random.Generator | None,
+    progress: Callable[[float], None],
+    person: Any,
+) -> ReleaseAnswers:
+    names = ("train", "holdout", "reference")
+    tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
+    compared = [_without(table, person) for table in tables]
+    if columns is None and isinstance(person, str) and person in stream.names:
+        columns = compared[0].names
+    encoder = StreamEncoder.fit(
+        compared[:2],
+        stream,
+        reference=compared[2] if len(tables) > 2 else None,
+        columns=columns,
+        progress=lambda share: progress(READING * share),
+    )
+    encoded = [encoder.encoder.transform(table) for table in encoder.records]
+    cells = [part.cells for part in encoded]
+    targets, split = np.concatenate(cells[:2]), len(cells[0])
+    prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
+    if len(tables) > 2:
+        prints["reference"] = encoder.records[2].fingerprint()
+    chance = _chance(rng, prints)
+    sizes, classes = size_classes(stream.rows, chance)
+    frequencies, numbers = encoder.encoder.frequencies, _numbers(encoder.encoder)
+    release = table_queries.TableRelease(
+        targets,
+        None,
+        frequencies,
+        numbers,
+        reference_cells=cells[2] if len(cells) > 2 else None,
+        prefixes=sizes,
+        matches=match_stream(
+            stream,
+            encoder,
+            targets,
+            table_queries.rarity_weights(frequencies),
+            numbers,
+            classes,
+            n_jobs=threads,
+            progress=lambda share: progress(READING + (1.0 - READING) * share),
+        ),
+        n_jobs=threads,
+    )
+    given = [*given[:2], stream, *given[2:]]
+    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    rows = row_groups(*encoder.records)
+    common = {
+        "closest": release.closest,
+        **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
+        "groups": _groups(groups, tables[0], tables[1]),
+        "person": _person(person, tables),
+        "sizes": sizes,
+        "by_size": release.by_size(),
+    }
+    return _material(answers, split, stream.rows, query, table_queries.QUERIES, common)
+
+
+def _from_arrays(
+    given: list[Any],
+    query: Any,
+    groups: Any,
+    threads: int,
+    rng: np.random.Generator | None,
+    progress: Any,
+    person: Any,
+) -> ReleaseAnswers:
+    if isinstance(person, str):
+        raise InputTypeError("person takes a pair of arrays of identifiers with arrays: they have no column names")
+    named = zip(given, _NAMES, strict=False)
+    flat = [numeric_records(_rows(np.asarray(part), name), name, at_least=1) for part, name in named]
+    for part, name in zip(flat[1:], _NAMES[1:], strict=False):
+        if part.shape[1] != flat[0].shape[1]:
+            raise InputError(f"{name} takes {flat[0].shape[1]} columns like train, got {part.shape[1]}")
+    if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
+        raise InputTypeError("groups takes labels of members and non-members with arrays: they have no column names")
+    targets, split = np.concatenate(flat[:2]), len(flat[0])
+    prints = _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)])
+    chance = _chance(rng, prints)
+    order = chance.permutation(len(flat[2]))
+    release = array_queries.ArrayRelease(
+        targets,
+        flat[2][order],
+        reference=flat[3] if len(flat) > 3 else None,
+        prefixes=None if callable(query) else sizes_up_to(len(flat[2])),
+        n_jobs=threads,
+        progress=progress,
+    )
+    answers = _answers(release, array_queries.QUERIES, array_queries.DEFAULT, query, given, split)
+    rows = _row_numbers(flat)
+    common: dict[str, Any] = {
+        **_about_rows(rows, prints, chance),
+        "pool": Pool(split, tuple(f"column {i}" for i in range(targets.shape[1])), rows=targets, n_jobs=threads),
+        "copied": np.isin(np.concatenate(rows[:2]), rows[2]),
+        "groups": groups,
+        "person": person,
+    }
+    if not callable(query):
+        common |= {
+            "closest": order[release.nearest_row],
+            "sizes": release.prefixes,
+            "by_size": release.by_size(),
+        }
+    return _material(answers, split, len(flat[2]), query, array_queries.QUERIES, common)
+
+
+def _from_tables(
+    given: list[Any],
+    query: Any,
+    columns: Sequence[str] | None,
+    groups: Any,
+    threads: int,
+    rng: np.random.Generator | None,
+    progress: Any,
+    person: Any,
+) -> ReleaseAnswers:
+    tables = [as_table(part, name) for part, name in zip(given, _NAMES, strict=False)]
+    matched = match_tables(*(_without(table, person) for table in tables), columns=columns, at_least=1)
+    encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
+    encoded = [encoder.transform(table) for table in matched]
+    cells = [part.cells for part in encoded]
+    targets, split = np.concatenate(cells[:2]), len(cells[0])
+    prints = _fingerprints(matched)
+    chance = _chance(rng, prints)
+    sizes, classes = size_classes(len(cells[2]), chance)
+    order = np.argsort(classes, kind="stable")
+    release = table_queries.TableRelease(
+        targets,
+        cells[2][order],
+        encoder.frequencies,
+        _numbers(encoder),
+        reference_cells=cells[3] if len(cells) > 3 else None,
+        prefixes=None if callable(query) else sizes,
+        n_jobs=threads,
+        progress=progress,
+    )
+    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    common: dict[str, Any] = {
+        "closest": order[release.closest],
+        **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
+        "groups": _groups(groups, tables[0], tables[1]),
+        "person": _person(person, tables),
+    }
+    if not callable(query):
+        common |= {"sizes": release.prefixes, "by_size": release.by_size()}
+    return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+
+
+def _about_tables(
+    release: table_queries.TableRelease,
+    notes: tuple[str, ...],
+    rows: Sequence[NDArray[np.int64] | None],
+    matched: Sequence[Table],
+    fingerprints: Mapping[str, str],
+    chance: np.random.Generator,
+) -> dict[str, Any]:
+    """What release and tables say besides the answers; ``matched`` starts with train and holdout."""
+    columns = release.target_cells.shape[1]
+    return {
+        "notes": notes,
+        "pool": _pool(matched[0], matched[1], release.n_jobs),
+        **_about_rows(rows, fingerprints, chance),
+        "copied": release.matches.copies > 0,
+        "nearly_copied": release.matches.matches >= columns - 1 if columns >= 3 else None,
+        "categories": _categories(matched[0], matched[1]),
+    }
+
+
+def _about_rows(
+    rows: Sequence[NDArray[np.int64] | None], fingerprints: Mapping[str, str], chance: np.random.Generator
+) -> dict[str, Any]:
+    """What the numbers of equal rows say, of train, holdout, release (None if it is not in memory) and reference."""
+    train, holdout, release, reference = (*rows, None)[:4]
+    assert train is not None
+    assert holdout is not None
+    own = np.random.default_rng(chance.integers(2**63))
+    return {
+        "shared_rows": int(np.isin(train, holdout).sum()),
+        "in_reference": (0, 0) if reference is None else _counted(train, holdout, reference),
+        "problem": holdout_problem(train, holdout, release, reference, rng=own, fingerprints=fingerprints),
+        "fingerprints": fingerprints,
+        "chance": chance,
+    }
+
+
+_NAMES = ("train", "holdout", "synthetic", "reference")
+
+
+def _material(
+    answers: Answers, split: int, synthetic: int, query: Any, known: Mapping[str, Any], common: dict[str, Any]
+) -> ReleaseAnswers:
+    if callable(query):
+        asked = f"the caller's own query {answers.names[0]}"
+    elif len(answers.names) == 1:
+        asked = known[answers.names[0]].says
+    else:
+        asked = f"a learned combination of {', '.join(answers.names)}"
+    common["directed"] = not callable(query)
+    return ReleaseAnswers(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
+
+
+def _answers(
+    release: Any, known: Mapping[str, Any], default: Sequence[str], query: Any, given: list[Any], split: int
+) -> Answers:
+    if callable(query):
+        return _own(query, given, split, release.targets)
+    if isinstance(query, str):
+        names = (*default, "density_ratio") if len(given) > 3 else default
+        return ask(release, known, names if query == "auto" else (query,))
+    if not _is_list_of_names(query):
+        raise InputTypeError(f"query takes a name, a list of names or a function, got {query!r}")
+    return ask(release, known, query)
+
+
+def _own(query: Callable[..., Any], given: list[Any], split: int, targets: int) -> Answers:
+    """Ask the caller's own function about the records as they were given."""
+    name = getattr(query, "__name__", type(query).__name__)
+    parts = []
+    for records, side, rows in ((given[0], "train", split), (given[1], "holdout", targets - split)):
+        answer = np.asarray(query(records, given[2]))
+        answer = answer[:, None] if answer.ndim == 1 else answer
+        if answer.ndim != 2 or len(answer) != rows or answer.dtype.kind not in "iufb":
+            raise InputError(
+                f"query {name} takes {rows} rows of numbers to return for {side}, got {answer.dtype} of {answer.shape}"
+            )
+        parts.append(answer.astype(np.float64))
+    if parts[0].shape[1] != parts[1].shape[1]:
+        raise InputError(
+            f"query {name} returned {parts[0].shape[1]} numbers a record for train, {parts[1].shape[1]} for holdout"
+        )
+    width = parts[0].shape[1]
+    names = (name,) if width == 1 else tuple(f"{name} {i}" for i in range(width))
+    return Answers(names, np.concatenate(parts))
+
+
+def _is_list_of_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
+
+
+def _is_plain(part: Any) -> bool:
+    """Whether records are plain numbers or truth values, in an array or in lists of one length."""
+    if isinstance(part, list | tuple) and part and isinstance(part[0], Number | np.bool_ | list | tuple | np.ndarray):
+        try:
+            part = np.asarray(part)
+        except (ValueError, OverflowError):
+            return False
+    return isinstance(part, np.ndarray) and part.dtype.kind in "biuf"
+
+
+def _rows(part: Any, name: str) -> Any:
+    """Images and other blocks as rows."""
+    if part.ndim == 0 or len(part) == 0:
+        raise InputError(f"{name} takes at least one row, got shape {part.shape}")
+    return part.reshape(len(part), -1)
+
+
+def _row_numbers(parts: list[Array]) -> list[NDArray[np.int64]]:
+    """Number rows so that equal rows have equal numbers."""
+    stacked = np.ascontiguousarray(np.concatenate(parts)) + 0.0
+    _, numbers = np.unique(stacked.view(np.dtype((np.void, stacked.strides[0]))).ravel(), return_inverse=True)
+    return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
+
+
+def _counted(train: NDArray[np.int64], holdout: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[int, int]:
+    """Count the training rows and the held-out rows whose numbers stand among others."""
+    return int(np.isin(train, others).sum()), int(np.isin(holdout, others).sum())
+
+
+def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
+    return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
+
+
+def _numbers(encoder: TableEncoder) -> list[Array | None]:
+    """For each column the scaled number of each code, NaN for a missing cell; None for categories and constants."""
+    tables: list[Array | None] = []
+    for values, levels in zip(encoder.scaled, encoder.levels, strict=True):
+        if values is None:
+            tables.append(None)
+            continue
+        numbers = values.astype(np.float64)
+        if levels.any_missing:
+            numbers[levels.known] = np.nan
+        tables.append(numbers)
+    return tables
+
+
+def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
+    """The records of both sides, in an encoding that has not seen the release."""
+    encoder = TableEncoder.fit(train, holdout)
+    cells = np.concatenate([encoder.transform(table).cells for table in (train, holdout)])
+    return Pool(len(train), train.names, cells=cells, numbers=_numbers(encoder), n_jobs=n_jobs)
+
+
+def _categories(train: Table, holdout: Table) -> Labels:
+    """The categorical columns with few values, to be searched for exposed groups."""
+    found: Labels = {}
+    for (name, inside), (_, outside) in zip(train, holdout, strict=True):
+        if inside.kind == "category":
+            different = len({*inside.labels, *outside.labels}) + bool(inside.missing.any() or outside.missing.any())
+            if 1 < different <= MOST_CATEGORIES:
+                found[name] = _labels(inside), _labels(outside)
+    return found
+
+
+def _labels(column: Column) -> NDArray[Any]:
+    """A categorical column as text."""
+    texts: NDArray[Any] = np.array([*column.labels, "missing"])[column.values]
+    return texts
+
+
+def _groups(groups: Any, train: Table, holdout: Table) -> Any:
+    """Labels for the named columns; labels given as such pass."""
+    if isinstance(groups, str):
+        groups = [groups]
+    if not _is_list_of_names(groups):
+        return groups
+    train, holdout = match_tables(train, holdout, columns=list(dict.fromkeys(groups)), at_least=1)
+    labels: Labels = {}
+    for name in train.names:
+        sides, kind = [table.columns[table.names.index(name)] for table in (train, holdout)], train.kind(name)
+        values = sides[0].values, sides[1].values
+        labels[name] = (_labels(sides[0]), _labels(sides[1])) if kind == "category" else _ranges(values, kind)
+    return labels
+
+
+def _ranges(sides: tuple[Array, Array], kind: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers as labels: themselves if they are few, otherwise the quarter of the pooled values that they lie in."""
+    pooled = np.concatenate(sides) + 0.0
+    known = pooled[~np.isnan(pooled)]
+    edges = np.unique(known)
+    if len(edges) <= MOST_LABELS:
+        texts = _shown(edges, kind)
+    else:
+        edges = np.unique(np.quantile(known, [0.25, 0.5, 0.75], method="inverted_cdf"))
+        ends = _shown(np.array([known.min(), *edges, known.max()]), kind)
+        texts = [f"{low} to {high}" for low, high in pairwise(ends)]
+    labels = np.array([*texts, "missing"])
+
+    def label(side: Array) -> NDArray[Any]:
+        return labels[np.where(np.isnan(side), len(labels) - 1, np.searchsorted(edges, side, side="left"))]
+
+    return label(sides[0]), label(sides[1])
+
+
+def _shown(values: Array, kind: str) -> list[str]:
+    """Write whole numbers and dates as such, others in the fewest digits, six at least, that keep them apart."""
+    if kind == "date":
+        unit: Any = "s" if np.any(values % 86400.0) else "D"
+        return [str(text) for text in np.datetime_as_string(np.floor(values).astype("datetime64[s]"), unit=unit)]
+    if np.all(np.abs(values) < 2**53) and np.all(values == np.floor(values)):
+        return [str(int(value)) for value in values]
+    different = len(np.unique(values))
+    ways = ([f"{value:.{digits}g}" for value in values] for digits in range(6, 18))
+    return next(texts for texts in ways if len(set(texts)) == different)

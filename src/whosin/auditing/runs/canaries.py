@@ -1,0 +1,160 @@
+"""Testing the DP claim of a training by one run: canaries are included by coin toss, and guessed from the result."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.auditing.models.predictions import loss, predict
+from whosin.auditing.runs.one_run import Guesses, OneRunAudit, audit_one_run
+from whosin.errors import InputError, InputTypeError, WhosinError, check_probability, check_whole
+from whosin.training.adapters import as_adapter, row_count
+from whosin.training.dpsgd import DPSGDAdapter
+
+__all__ = ["audit_training", "mislabelled"]
+
+Array = NDArray[np.float64]
+Side = tuple[Any, Any]
+
+SCORES = ("loss", "gradients")
+
+
+def audit_training(
+    estimator: Any,
+    data: Side | None,
+    canaries: Side,
+    *,
+    score: str | Callable[[Any, Any, Any], Any] = "loss",
+    guesses: Guesses | list[Guesses] | None = None,
+    delta: float = 0.0,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+) -> OneRunAudit:
+    """Train once, with each canary included by a fair coin of its own, and guess which canaries were in.
+
+    Parameters
+    ----------
+    estimator : scikit-learn classifier, or Adapter
+        The training whose claim is tested: :class:`DPSGDAdapter`, :class:`TorchAdapter`, or any other.
+    data : pair (X, y), or None
+        Records that are in the training whatever the coins say.
+    canaries : pair (X, y)
+        The records that are guessed; see :func:`mislabelled`. Unusual ones are easier to guess.
+    score : {"loss", "gradients"} or callable
+        "loss" looks at the trained model only: a small loss speaks for inclusion. "gradients" looks at every step of
+        a :class:`DPSGDAdapter`, as its promise allows, and is far stronger. A callable gets (model, X, y) of all
+        canaries and returns one number each, a larger one for inclusion.
+    guesses, delta, confidence_level
+        As in :func:`whosin.audit_one_run`; fix ``guesses`` before looking at any result.
+    rng : optional
+        Anything that ``numpy.random.default_rng`` takes: coins, training, ties. The coins are those of a generator
+        spawned from it, which are independent of records that were drawn with the same seed.
+
+    Returns
+    -------
+    OneRunAudit
+        Compare it with the promise by ``.compare(adapter.guarantee)``, on one picture by ``.plot(guarantee=…)``.
+
+    Notes
+    -----
+    One training. A DPSGDAdapter without ``expected_batch`` divides by ``sample_rate`` times the expected number of
+    records here, so that the number of canaries included does not show in the step length.
+
+    References
+    ----------
+    Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run.
+    """
+    check_probability("delta", delta)
+    Xc, yc = _side("canaries", canaries)
+    base = None if data is None else _side("data", data)
+    coins, generator = _generators(rng)
+    included = coins.random(len(yc)) < 0.5
+    if base is not None and base[0].shape[1:] != Xc.shape[1:]:
+        raise InputError(f"canaries takes records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
+    if base is None and not included.any():
+        raise InputError("canaries takes more: no record is left to train on, as no canary was included")
+    adapter = as_adapter(estimator)
+    if isinstance(adapter, DPSGDAdapter) and adapter.expected_batch is None:
+        expected = len(yc) / 2 + (0 if base is None else len(base[1]))
+        adapter = dataclasses.replace(adapter, expected_batch=adapter.sample_rate * expected)
+    scores = _scores(adapter, base, (Xc, yc), included, score, generator)
+    return audit_one_run(
+        scores, included, guesses=guesses, delta=delta, confidence_level=confidence_level, rng=generator
+    )
+
+
+def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = None) -> Side:
+    """Return so many of the records, each with a wrong label at random: canaries that a model must learn by heart.
+
+    Parameters
+    ----------
+    X, y : records and labels
+        Take records that are not in ``data``.
+    count : int
+        How many, at most as many as there are records.
+    classes : sequence, optional
+        The labels to choose from; those in ``y`` by default.
+    rng : optional
+        Anything that ``numpy.random.default_rng`` takes.
+    """
+    X, y = _side("X, y", (X, y))
+    generator = np.random.default_rng(rng)
+    labels = np.unique(y) if classes is None else np.asarray(classes)
+    if labels.ndim != 1 or len(set(labels.tolist())) < 2:
+        raise InputError(f"classes takes at least two labels, got {labels.tolist()}")
+    size = check_whole("count", count)
+    if not 1 <= size <= len(y):
+        raise InputError(f"count takes 1 to {len(y)}, the number of records, got {count}")
+    rows = generator.permutation(len(y))[:size]
+    wrong = [generator.choice(labels[labels != label]) for label in y[rows]]
+    return X[rows], np.array(wrong, dtype=labels.dtype)
+
+
+def _scores(
+    adapter: Any, base: Side | None, canaries: Side, included: NDArray[np.bool_], score: Any, rng: np.random.Generator
+) -> Array:
+    if score == "gradients":
+        if not isinstance(adapter, DPSGDAdapter):
+            raise InputTypeError(f"score='gradients' takes a DPSGDAdapter, got {type(adapter).__name__}")
+        return adapter.train_watching(base, canaries, included, rng)[1]
+    if not callable(score) and score != "loss":
+        raise InputError(f"score takes {', '.join(SCORES)}, or a function (model, X, y), got {score!r}")
+    parts = [part[included] for part in canaries]
+    if base is not None:
+        parts = [np.concatenate(pair) for pair in zip(base, parts, strict=True)]
+    try:
+        model = adapter.fit(*parts, rng)
+    except (WhosinError, MemoryError):
+        raise
+    except Exception as error:
+        raise InputError(
+            f"estimator failed in training on {len(parts[1])} records: {type(error).__name__}: {error}"
+        ) from error
+    if callable(score):
+        given = score(model, *canaries)
+        try:
+            return np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputTypeError(f"score takes a function that returns one number a canary, got {given!r}") from None
+    return -loss(predict(model, *canaries, "canaries", missing=True))
+
+
+def _generators(rng: Any) -> list[np.random.Generator]:
+    """Generators for the coins and for the rest."""
+    try:
+        return np.random.default_rng(rng).spawn(2)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"rng takes a seed or a generator that can spawn others, got {rng!r} ({error})") from None
+
+
+def _side(name: str, given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
+    X, y = np.asarray(given[0].toarray() if hasattr(given[0], "toarray") else given[0]), np.asarray(given[1])
+    if y.ndim != 1 or row_count(X) != len(y) or len(y) == 0:
+        raise InputError(f"{name} takes records with one label each, got {row_count(X)} and shape {y.shape}")
+    return X, y

@@ -1,0 +1,417 @@
+"""Testing a DP claim with one training run.
+
+*The game* (Steinke, Nasr and Jagielski 2023). Each of m canaries is in the training data if a fair coin of its own says
+so. An auditor sees the trained model and guesses for r of them whether they were in; R guesses are right. Let
+q = e^ε/(1+e^ε).
+
+*Pure DP* (their theorem). If training is ε-DP under adding or removing one record, R is stochastically dominated by
+Binomial(r, q), because each guess is right with probability at most q given the model and the coins before it. So
+P(R ≥ v) ≤ f(v) = P(Binomial(r, q) ≥ v), with equality for randomised response.
+
+*Approximate DP* takes a correction, derived in :mod:`whosin.auditing.runs.one_run_bound`.
+
+*People.* Where all records of a person share one coin, a person is the canary: m people, one guess each, and the ε is
+that of adding or removing all records of a person.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whosin.auditing.measuring.counts import count_scores
+from whosin.auditing.measuring.experiment import FAR
+from whosin.auditing.measuring.people import people_in
+from whosin.auditing.runs.one_run_bound import epsilon_lower, p_value
+from whosin.errors import (
+    AssumptionWarning,
+    ImplicationError,
+    InputError,
+    InputTypeError,
+    check_number,
+    check_probability,
+    check_whole,
+)
+from whosin.guarantees import ApproxDP, Guarantee, PureDP
+from whosin.numerics.proportions import dkw_radius
+from whosin.numerics.rounding import at_least, at_most
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+__all__ = ["OneRunAudit", "OneRunComparison", "audit_one_run"]
+
+Array = NDArray[np.float64]
+Guesses = int | tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Count:
+    """One way to guess: so many canaries guessed in and out, and how many guesses were right."""
+
+    guessed_in: int
+    guessed_out: int
+    right: int
+
+    @property
+    def guesses(self) -> int:
+        """Guesses in all."""
+        return self.guessed_in + self.guessed_out
+
+
+@dataclass(frozen=True)
+class OneRunAudit:
+    """What one training run with random canaries says about the ε of the training."""
+
+    epsilon_lower: float
+    """Training that is (ε, δ)-DP (add/remove) has ε at least this, at the confidence level."""
+    delta: float
+    guesses: int
+    """Guesses of the way to guess that gave the limit."""
+    right: int
+    canaries: int
+    """How many were tossed for: records, or people."""
+    confidence_level: float
+    counts: tuple[Count, ...]
+    """Every way to guess that was tried; the confidence is shared among them (union bound)."""
+    person_level: bool = False
+    """Whether a canary is a person, with all its records."""
+    scores: Array | None = field(default=None, repr=False, compare=False)
+    included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the limit rests on, in words."""
+        tried = len(self.counts)
+        chosen = "fixed before the scores were seen" if tried == 1 else f"one of {tried} fixed beforehand (union bound)"
+        unit = "person with all its records" if self.person_level else "record"
+        return (
+            "each canary was included by a fair coin of its own, and nothing else about the training depends on it",
+            "the scores were computed from the model and the canaries, without knowing who was included",
+            f"the number of guesses was {chosen}",
+            f"DP compares data with and without one {unit} (add/remove), and a canary is one {unit}",
+        )
+
+    @property
+    def _unit(self) -> str:
+        return "people" if self.person_level else "canaries"
+
+    def p_value(self, epsilon: float, delta: float | None = None) -> float:
+        """Return an upper limit on the chance of so many right guesses if the training were (ε, δ)-DP."""
+        epsilon = check_number("epsilon", epsilon, low=0.0)
+        delta = self.delta if delta is None else check_probability("delta", delta)
+        beta = self._share
+        values = [p_value(self.canaries, c.guesses, c.right, epsilon, delta, beta) for c in self.counts]
+        return min(1.0, len(self.counts) * min(values))
+
+    def epsilon_lower_at(self, delta: float) -> float:
+        """Return the lower limit on ε for another δ."""
+        delta = check_probability("delta", delta)
+        return max(epsilon_lower(self.canaries, c.guesses, c.right, delta, self._share) for c in self.counts)
+
+    @property
+    def _share(self) -> float:
+        return (1.0 - self.confidence_level) / len(self.counts)
+
+    def compare(self, guarantee: Guarantee) -> OneRunComparison:
+        """Hold the run against a promise of the training.
+
+        "violated" if so many right guesses had at most the allowed chance under the promise, otherwise "inconclusive":
+        a run that a weak attack saw through badly confirms nothing. A guarantee with a whole curve of (ε, δ) is
+        taken at the δ of this audit. Where a canary is a person, the promise must be one for all records of a person.
+
+        Raises
+        ------
+        ImplicationError
+            For a promise from which no add/remove DP follows.
+        """
+        if not isinstance(guarantee, Guarantee):
+            raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+        promise = _as_dp(guarantee, self.delta)
+        value = self.p_value(promise.epsilon, promise.delta)
+        violated = value <= 1.0 - self.confidence_level
+        limit = self.epsilon_lower_at(promise.delta)
+        return OneRunComparison(
+            "violated" if violated else "inconclusive",
+            _comparison_text(violated, value, promise, limit, self),
+            value,
+            limit,
+            promise.epsilon,
+            promise.delta,
+            self.confidence_level,
+            guarantee,
+        )
+
+    def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
+        """Draw the measured curve of the canaries' scores with its band, and a promise; return the axes.
+
+        The picture shows how near the attack comes to the promise; what it says about the training is ``compare``. The
+        band (Dvoretzky-Kiefer-Wolfowitz on both sides) takes the scores for independent draws, which those of one
+        training are not.
+        """
+        from whosin.plots.audit import AuditDisplay
+
+        if guarantee is not None and not isinstance(guarantee, Guarantee):
+            raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+        if self.scores is None or self.included is None:
+            raise InputError("plot takes an audit that audit_one_run returned, with its scores")
+        inside, outside = self.scores[self.included], self.scores[~self.included]
+        if not (len(inside) and len(outside)):
+            raise InputError("plot takes canaries in and out of the training, got all on one side")
+        measured = count_scores(inside, outside).roc()
+        fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 100), np.linspace(0.0, 1.0, 501)]))
+        share = (1.0 - self.confidence_level) / 4.0
+        up, right = dkw_radius(len(inside), share), dkw_radius(len(outside), share)
+        lower = np.where(fpr >= right, measured.tpr(np.maximum(fpr - right, 0.0)) - up, 0.0)
+        upper = measured.tpr(np.minimum(fpr + right, 1.0)) + up
+        shown = AuditDisplay(
+            fpr,
+            np.asarray(measured.tpr(fpr)),
+            np.maximum(lower, 0.0),
+            np.minimum(upper, 1.0),
+            label=f"measured: ε ≥ {at_least(self.epsilon_lower)}",
+            scale=scale,
+            promised=None if guarantee is None else np.asarray(guarantee.roc().tpr(fpr)),
+        )
+        axes: Axes = shown.plot(ax=ax).ax_
+        return axes
+
+    def explain(self) -> str:
+        """Return a paragraph for a reader who is no expert."""
+        level = f"{100 * self.confidence_level:g}%"
+        opening = (
+            f"{self.canaries} {self._unit} were included in the training or left out by coin toss. Of {self.guesses} "
+            f"guesses who was in, {self.right} were right; blind guesses are right half of the time."
+        )
+        if self.epsilon_lower <= 0.0:
+            return (
+                f"{opening} That is no more than chance explains, so this run says nothing against any ε. It does not "
+                "show that the training is private: a stronger attack, or more canaries, may find more."
+            )
+        delta = f" with δ = {self.delta:g}" if self.delta else ""
+        delta += " for all records of a person together" if self.person_level else ""
+        return (
+            f"{opening} If the training is differentially private{delta}, its ε is at least "
+            f"{at_least(self.epsilon_lower)} ({level} confidence). How much larger it is, one run does not tell."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        plain = ("epsilon_lower", "delta", "guesses", "right", "canaries", "person_level", "confidence_level")
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "counts": [{"in": c.guessed_in, "out": c.guessed_out, "right": c.right} for c in self.counts],
+            "assumes": list(self.assumes),
+            "explanation": self.explain(),
+        }
+
+    def __str__(self) -> str:
+        delta = f" at δ = {self.delta:g}" if self.delta else ""
+        return (
+            f"ε ≥ {at_least(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
+            f"({self.right} of {self.guesses} guesses right, {self.canaries} {self._unit}, one run)"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
+        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+
+
+@dataclass(frozen=True)
+class OneRunComparison:
+    """What one run says about a promise."""
+
+    verdict: str
+    """"violated" or "inconclusive"."""
+    text: str
+    p_value: float
+    """Upper limit on the chance of so many right guesses under the promise."""
+    epsilon_lower: float
+    epsilon_promised: float
+    delta: float
+    confidence_level: float
+    guarantee: Guarantee
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        plain = ("verdict", "text", "p_value", "epsilon_lower", "delta", "confidence_level")
+        promised = self.epsilon_promised
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "epsilon_promised": promised if math.isfinite(promised) else str(promised),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<p><b>{escape(self.verdict)}</b></p><p>{escape(self.text)}</p>"
+
+
+def audit_one_run(
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    guesses: Guesses | list[Guesses] | None = None,
+    delta: float = 0.0,
+    confidence_level: float = 0.95,
+    person: Any = None,
+    rng: Any = None,
+) -> OneRunAudit:
+    """Give a lower limit on the ε of a training from one run with randomly included canaries.
+
+    Parameters
+    ----------
+    scores : array-like of shape (m,)
+        A score of each canary, from the model alone; a high one speaks for inclusion.
+    included : array-like of bool, shape (m,)
+        Which canaries were included, each by a fair coin of its own.
+    guesses : int, pair of int, or list of these, optional
+        How many canaries are guessed: a number r (the highest scores are guessed in and the lowest out, half of r each)
+        or a pair (in, out). It must be fixed before the scores are compared with ``included``. A list tries several
+        and shares the confidence among them. None tries all m, m/2, m/4, … down to 8.
+    delta : float
+        The δ for which ε is wanted.
+    confidence_level : float
+        Probability with which the limit holds, over coins and training.
+    person : array-like of shape (m,), optional
+        Whose each record is, where one coin was tossed for all records of a person. People are guessed, by the mean
+        score of their records (the sum of log likelihood ratios is the best there is; the mean does not count records),
+        and ε is that of adding or removing a person.
+    rng : optional
+        Anything that ``numpy.random.default_rng`` takes; it breaks ties between equal scores.
+
+    Returns
+    -------
+    OneRunAudit
+
+    Warns
+    -----
+    AssumptionWarning
+        If so many or so few canaries are included that fair coins are out of the question.
+
+    Notes
+    -----
+    Cost O(m log m), for δ > 0 also about O(min(m, 2000)·r).
+
+    References
+    ----------
+    Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run. The correction for δ is our own.
+    """
+    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    delta = check_probability("delta", delta)
+    values, inside = _canaries(scores, included, person)
+    ways = _ways(guesses, len(values))
+    order = np.lexsort((np.random.default_rng(rng).random(len(values)), values))
+    sorted_inside = inside[order]
+    counts = tuple(_count(sorted_inside, *way) for way in ways)
+    share = (1.0 - level) / len(counts)
+    limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
+    best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
+    chosen = counts[best]
+    run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, person is not None
+    return OneRunAudit(*run, values, inside)
+
+
+def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """Return score and coin of each canary: of each record, or of each person."""
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"scores takes one number a canary, got {scores!r}") from None
+    given = np.asarray(included)
+    if values.ndim != 1 or given.shape != values.shape or values.size == 0:
+        raise InputError(f"scores and included take one entry a canary, got shapes {values.shape} and {given.shape}")
+    if np.isnan(values).any():
+        raise InputError(f"scores takes numbers, got NaN for canary {int(np.flatnonzero(np.isnan(values))[0])}")
+    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
+        raise InputError(f"included takes True or False for each canary, got values of type {given.dtype}")
+    inside = given.astype(np.bool_)
+    unit = "canaries" if person is None else "people"
+    if person is not None:
+        people = people_in(person, len(values), "canaries")
+        inside = people.sides(inside, "toss one coin for each person, or leave these people out")
+        values = people.pooled(np.clip(values, -FAR, FAR), "mean")
+    share = float(inside.mean())
+    if 2.0 * math.exp(-2.0 * len(inside) * (share - 0.5) ** 2) < 1e-6:
+        warnings.warn(
+            f"included: {int(inside.sum())} of {len(inside)} {unit} are in, which fair coins do not give; "
+            "the limit assumes that each was included with probability 1/2",
+            AssumptionWarning,
+            stacklevel=3,
+        )
+    return values, inside
+
+
+def _ways(guesses: Any, canaries: int) -> list[tuple[int, int]]:
+    """Return pairs (guessed in, guessed out)."""
+    if guesses is None:
+        sizes = [canaries]
+        while sizes[-1] // 2 >= 8:
+            sizes.append(sizes[-1] // 2)
+        return [_way(size, canaries) for size in sizes]
+    if isinstance(guesses, list):
+        if not guesses:
+            raise InputError("guesses takes at least one number, got an empty list")
+        return [_way(item, canaries) for item in guesses]
+    return [_way(guesses, canaries)]
+
+
+def _way(item: Any, canaries: int) -> tuple[int, int]:
+    if isinstance(item, Sequence) and not isinstance(item, str):
+        if len(item) != 2:
+            raise InputError(f"guesses takes a number or a pair (in, out), or a list of these, got {item!r}")
+        inside, outside = (check_whole("guesses", part) for part in item)
+    else:
+        size = check_whole("guesses", item, low=1)
+        inside, outside = size - size // 2, size // 2
+    if not 1 <= inside + outside <= canaries:
+        raise InputError(f"guesses takes 1 to {canaries} guesses for {canaries} canaries, got {item!r}")
+    return inside, outside
+
+
+def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count:
+    highest = sorted_inside[len(sorted_inside) - inside :]
+    return Count(inside, outside, int(highest.sum()) + int(np.sum(~sorted_inside[:outside])))
+
+
+def _as_dp(guarantee: Guarantee, delta: float) -> PureDP | ApproxDP:
+    if isinstance(guarantee, PureDP | ApproxDP):
+        promise: PureDP | ApproxDP = guarantee
+    elif delta == 0.0:
+        raise InputError(
+            f"{type(guarantee).__name__} promises a curve of (ε, δ): pass delta= to audit_one_run, got delta=0"
+        )
+    else:
+        promise = guarantee.implies(ApproxDP, delta=delta)
+    if promise.adjacency != "add_remove":
+        raise ImplicationError(
+            "replace-one DP says nothing about canaries that are included by coin toss: the number of records may be "
+            "published under it. Use a guarantee with adjacency='add_remove'"
+        )
+    return promise
+
+
+def _comparison_text(violated: bool, value: float, promise: PureDP | ApproxDP, limit: float, run: OneRunAudit) -> str:
+    counted = f"{run.right} of {run.guesses} guesses about {run.canaries} {run._unit} are right"
+    promised = f"{promise} for all records of a person together" if run.person_level else str(promise)
+    if violated:
+        return (
+            f"{counted}; under {promised} that many have a chance of at most {at_most(value)}. The training is not "
+            f"what was promised, or the {run._unit} were not included by independent fair coins; ε is at least "
+            f"{at_least(limit)}."
+        )
+    return (
+        f"{counted}; under {promised} the chance of that is only limited by {at_most(value)}. This run does not refute "
+        "the promise, and does not confirm it: a stronger attack or more canaries may tell more."
+    )

@@ -1,1 +1,0 @@
-"""The heavy lifting that other rooms call."""

@@ -1,0 +1,409 @@
+"""What several releases promise together.
+
+Differential privacy composes: whoever sees A₁(D), …, A_k(D), each with randomness of its own and each free to look at
+the outputs before it, is no better off than somebody who sees independent draws from the k worst pairs. Three ways to
+say so, of which the best is taken:
+
+* the sum: (Σε, Σδ) (Dwork et al. 2006);
+* Gaussian: μ = √Σμ² (Dong, Roth and Su 2019, corollary 3.3), exact for Gaussian releases;
+* the product of the worst pairs (Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022): each
+  guarantee's curve becomes a law of the privacy loss, rounded up onto a common grid (connect the dots: Doroshenko et
+  al. 2022), and the laws are convolved by FFT (Google's dp-accounting). The answer is never below the truth.
+
+PMP and MIP do not compose: two releases that tell nothing each can tell all together (see :data:`NO_COMPOSITION`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import ImplicationError, InputTypeError, check_number
+from whosin.guarantees import (
+    DPSGD,
+    MIP,
+    PMP,
+    ApproxDP,
+    DifferentialIdentifiability,
+    GaussianDP,
+    Guarantee,
+    MembershipPrivacy,
+    PureDP,
+)
+from whosin.guarantees.dp import DifferentialPrivacy
+from whosin.guarantees.implications import epsilon_at
+from whosin.guarantees.sgd import outsider_divergence, roc_of_losses, sampled_divergence
+from whosin.roc import Roc
+
+__all__ = ["NO_COMPOSITION", "Composition", "compose", "why_not"]
+
+Array = NDArray[np.float64]
+Pair = tuple[Callable[[float], Any], float, float]
+"""Law of the privacy loss of a worst pair, rounded up onto a grid of the given spacing; the range of finite losses."""
+
+LEAST_DELTA = 1e-6
+MOST_DIFFERENT = 64
+_MOST_POINTS = 2**19
+_LOST = 1e-15
+_NOTHING = 1e-9
+_NOT_ONE = 1e-6
+_LARGEST_LOSS = 690.0
+
+NO_COMPOSITION = (
+    "practical guarantees do not compose: of six people three are drawn; one release names the drawn three or the "
+    "other three without saying which, another says whether they form a block of a balanced design. Each alone is "
+    "0-PMP and 0-MIP, and together they name the three"
+)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A limit on what any attacker learns from several releases with differential privacy together."""
+
+    guarantee: DifferentialPrivacy
+    """The (ε, δ) of all together, pure where δ is zero."""
+    advantage: float
+    """Largest TPR - FPR of all together; may be lower than that of ``guarantee``."""
+    sum: DifferentialPrivacy | None
+    """By adding up; None where a release has a curve instead of an (ε, δ)."""
+    gaussian: GaussianDP | None
+    """√Σμ² where every release is Gaussian."""
+    way: str
+    """Which way gave ``guarantee``: "sum", "gaussian", "product of the worst pairs", "alone" or "no bound"."""
+    releases: int
+
+    @property
+    def epsilon(self) -> float:
+        """ε of the total, at :attr:`delta`."""
+        return float(self.guarantee.epsilon)  # type: ignore[attr-defined]
+
+    @property
+    def delta(self) -> float:
+        """δ of the total."""
+        return float(self.guarantee.delta)  # type: ignore[attr-defined]
+
+    @property
+    def adjacency(self) -> str:
+        """What is compared: "add_remove" or "replace"."""
+        return str(self.guarantee.adjacency)  # type: ignore[attr-defined]
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the numbers rest on, in words."""
+        lines = (
+            *self.guarantee.assumes,
+            "every release used randomness of its own; a later one may have looked at the outputs of earlier ones",
+            "every recorded guarantee is true, and every release from these people is recorded",
+        )
+        added = self.sum is not None and self.way == "sum" and self.advantage == self.sum.advantage()
+        if added or self.way in ("alone", "no bound"):
+            return lines
+        what = "for the advantage: " if self.way == "sum" else ""
+        fixed = f"{what}the strength of each release was not chosen after looking at the outputs of earlier ones"
+        return (*lines, fixed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON (infinity as the string "inf")."""
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "advantage": self.advantage,
+            "sum": None if self.sum is None else self.sum.to_dict(),
+            "gaussian": None if self.gaussian is None else self.gaussian.to_dict(),
+            "way": self.way,
+            "releases": self.releases,
+        }
+
+    def __str__(self) -> str:
+        from whosin.numerics.rounding import at_most
+
+        count = "1 release" if self.releases == 1 else f"{self.releases} releases together"
+        return (
+            f"{count}: ε at most {at_most(self.epsilon, 6)} at δ = {self.delta:g} "
+            f"({self.adjacency}, by {self.way}), advantage at most {at_most(self.advantage, 6)}"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
+        return f"<p><b>{escape(str(self))}</b></p><p>Assumes:</p><ul>{items}</ul>"
+
+
+def why_not(guarantee: Guarantee | None) -> str | None:
+    """Return why a release cannot be part of a total, or None where it can."""
+    if guarantee is None:
+        return "it has no guarantee: nothing limits what it reveals"
+    if isinstance(guarantee, PMP | MIP):
+        return NO_COMPOSITION
+    try:
+        _as_dp(guarantee)
+    except ImplicationError as error:
+        return f"no theorem for its composition is known to the library: {error}"
+    return None
+
+
+def _as_dp(guarantee: Guarantee) -> DifferentialPrivacy:
+    if isinstance(guarantee, DifferentialPrivacy):
+        return guarantee
+    if isinstance(guarantee, MembershipPrivacy | DifferentialIdentifiability):
+        return guarantee.implies(PureDP)
+    raise ImplicationError(f"{type(guarantee).__name__} does not compose")
+
+
+def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> Composition:
+    """Return the best limit on several releases from the same people together.
+
+    Parameters
+    ----------
+    guarantees : iterable of Guarantee
+        One a release. Differential privacy, or what implies it (identifiability, membership privacy of bounded worlds).
+    delta : float, optional
+        The δ at which ε is wanted. By default the sum of the δs, and at least 1e-6 where a release has a curve instead
+        (Gaussian, DP-SGD).
+
+    Notes
+    -----
+    Adjacencies are not added up as they are: where one release was compared by replacing, all are, those of add/remove
+    after two steps (2ε, or their curve after its mirror image). Nothing follows for add/remove then.
+
+    Cost: an FFT of at most half a million points for each different guarantee. Beyond 64 different ones those with an
+    (ε, δ) are added up first, and beyond 64 different DP-SGD runs no limit is given.
+
+    Raises
+    ------
+    ImplicationError
+        Where a guarantee does not compose, with the reason.
+    """
+    given = list(guarantees)
+    for guarantee in given:
+        if not isinstance(guarantee, Guarantee):
+            raise InputTypeError(f"guarantees takes guarantees, got {guarantee!r}")
+        reason = why_not(guarantee)
+        if reason is not None:
+            raise ImplicationError(f"{guarantee} cannot be part of a total: {reason}")
+    limit = None if delta is None else check_number("delta", delta, low=0.0, high=1.0)
+    return _composed(tuple(_as_dp(guarantee) for guarantee in given), limit)
+
+
+@lru_cache(maxsize=64)
+def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Composition:
+    parts = list(given)
+    adjacency: Literal["add_remove", "replace"] = (
+        "replace" if any(part._adjacency == "replace" for part in parts) else "add_remove"
+    )
+    added, normal = _by_sum(parts, adjacency), _by_normals(parts, adjacency)
+    target = _default_delta(parts, added, adjacency) if delta is None else delta
+    found: list[tuple[float, float, str]] = []
+    if added is not None:
+        found.append((_at(added, target), added.advantage(), "sum"))
+    if normal is not None:
+        found.append((_at(normal, target), normal.advantage(), "gaussian"))
+    if normal is None and len(parts) == 1:
+        found.append((_at(parts[0], target), parts[0].advantage(), "alone"))
+    elif normal is None and parts:
+        found += _by_product(parts, adjacency, target)
+    found.append((math.inf, 1.0, "no bound"))
+    epsilon, _, way = min(found, key=lambda way: way[0])
+    advantage = min(1.0, *(advantage for _, advantage, _ in found))
+    total = ApproxDP(epsilon, target, adjacency) if target > 0.0 else PureDP(epsilon, adjacency)
+    return Composition(total, advantage, added, normal, way, len(parts))
+
+
+def _default_delta(parts: list[DifferentialPrivacy], added: PureDP | ApproxDP | None, adjacency: str) -> float:
+    if added is not None:
+        return added.delta
+    plain = _by_sum([part for part in parts if isinstance(part, PureDP | ApproxDP)], adjacency)
+    return max(LEAST_DELTA, plain.delta if plain is not None else 0.0)
+
+
+def sum_up(values: Iterable[float]) -> float:
+    """Return the sum, never below the exact one (one step up of the nearest float, unless that is exact)."""
+    from fractions import Fraction
+
+    listed = list(values)
+    if any(math.isinf(value) for value in listed):
+        return math.inf
+    total = math.fsum(listed)
+    return total if Fraction(total) >= sum(map(Fraction, listed)) else math.nextafter(total, math.inf)
+
+
+def _by_sum(parts: list[DifferentialPrivacy], adjacency: str) -> PureDP | ApproxDP | None:
+    plain = [part for part in parts if isinstance(part, PureDP | ApproxDP)]
+    if len(plain) < len(parts):
+        return None
+    moved = [part.implies(ApproxDP, adjacency=adjacency) for part in plain]
+    epsilon, delta = sum_up(part.epsilon for part in moved), min(1.0, sum_up(part.delta for part in moved))
+    return ApproxDP(epsilon, delta, adjacency) if delta > 0.0 else PureDP(epsilon, adjacency)  # type: ignore[arg-type]
+
+
+def _mu(part: DifferentialPrivacy, adjacency: str) -> float | None:
+    """μ of a Gaussian release, DP-SGD on full batches included; None for others."""
+    if isinstance(part, GaussianDP):
+        return part.implies(GaussianDP, adjacency=adjacency).mu
+    if isinstance(part, DPSGD) and part.sample_rate == 1.0 and part.noise_multiplier > 0.0:
+        mu = math.nextafter(math.sqrt(part.steps) / part.noise_multiplier, math.inf) if part.steps else 0.0
+        return 2.0 * mu if adjacency == "replace" else mu
+    return None
+
+
+def _by_normals(parts: list[DifferentialPrivacy], adjacency: str) -> GaussianDP | None:
+    mus = [_mu(part, adjacency) for part in parts]
+    known = [mu for mu in mus if mu is not None]
+    return GaussianDP(_root_of_squares(known), adjacency) if mus and len(known) == len(mus) else None  # type: ignore[arg-type]
+
+
+def _root_of_squares(mus: list[float]) -> float:
+    """√Σμ², rounded up; one number stays as it is."""
+    seen = [mu for mu in mus if mu > 0.0]
+    if len(seen) < 2:
+        return seen[0] if seen else 0.0
+    return math.hypot(*seen) * (1.0 + 4e-16)
+
+
+def _at(guarantee: DifferentialPrivacy, delta: float) -> float:
+    """ε at δ; infinite where δ is below what the guarantee has."""
+    if isinstance(guarantee, PureDP | ApproxDP):
+        if delta <= guarantee.delta or math.isinf(guarantee.epsilon):
+            return guarantee.epsilon if delta == guarantee.delta else math.inf
+        return min(guarantee.epsilon, guarantee.implies(ApproxDP, delta=delta).epsilon)
+    if guarantee.advantage() == 0.0:
+        return 0.0
+    return math.inf if delta == 0.0 else guarantee.implies(ApproxDP, delta=delta).epsilon
+
+
+# --- the product of the worst pairs -----------------------------------------------------------------------------------
+
+
+def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) -> list[tuple[float, float, str]]:
+    """The total by the product, both ways round where the curve of a DP-SGD run is not its own mirror image."""
+    counts = Counter(_few([part for part in parts if _mu(part, adjacency) is None], adjacency))
+    mu = _root_of_squares([mu for part in parts if (mu := _mu(part, adjacency)) is not None])
+    one_way = adjacency == "replace" or not any(isinstance(part, DPSGD) for part in counts)
+    found = []
+    for mirrored in (False,) if one_way else (False, True):
+        pairs = [(_worst_pair(part, adjacency, mirrored), count) for part, count in counts.items()]
+        pairs += [(_normal_pair(mu), 1)] if mu > 0.0 else []
+        ranges = [(high - low, count) for (_, low, high), count in pairs]
+        if len(pairs) > MOST_DIFFERENT or not ranges or any(not math.isfinite(width) for width, _ in ranges):
+            return []
+        curve = _convolved(pairs, _spacing(ranges))
+        if curve is None:
+            return []
+        found.append(curve)
+    epsilon = max(epsilon_at(roc, delta) for roc in found)
+    return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
+
+
+def _few(parts: list[DifferentialPrivacy], adjacency: str) -> list[DifferentialPrivacy]:
+    """The parts, with all that have an (ε, δ) added up to one where too many are different."""
+    if len(set(parts)) < MOST_DIFFERENT:
+        return parts
+    curves = [part for part in parts if not isinstance(part, PureDP | ApproxDP)]
+    added = _by_sum([part for part in parts if isinstance(part, PureDP | ApproxDP)], adjacency)
+    return [*curves, *([added] if added is not None else [])]
+
+
+def _spacing(ranges: list[tuple[float, int]]) -> float:
+    """Grid of the losses: fine against every range and the number of releases, coarse enough for the FFT."""
+    releases, widest = sum(count for _, count in ranges), max(width for width, _ in ranges)
+    spread = 0.5 * math.sqrt(sum(count * width**2 for width, count in ranges))
+    wanted = min(1e-3, 3e-3 / math.sqrt(releases), 1e-3 * widest)
+    return max(wanted, widest / 1e5, 24.0 * spread / _MOST_POINTS, 1e-12)
+
+
+def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Roc | None:
+    """Curve of the product, None where nearly all of it has infinite loss, or where a law does not sum to one.
+
+    The rounding of the laws and of the FFTs is covered by mass at infinite loss.
+    """
+    total, points, kept = None, 0, 1.0
+    for (law, _, _), count in pairs:
+        one = law(spacing)
+        kept *= (1.0 - one._infinity_mass) ** count
+        if kept < _NOTHING or abs(one._infinity_mass + float(one._probs.sum()) - 1.0) > _NOT_ONE:
+            return None
+        many = one if count == 1 else one.self_compose(count, _LOST)
+        total = many if total is None else total.compose(many, _LOST)
+        points += len(total._probs)
+    assert total is not None
+    noise = 1e-16 * points + 4e-15 * sum(count for _, count in pairs)
+    return roc_of_losses(total._lower_loss, total._probs, min(1.0, total._infinity_mass + noise), spacing)
+
+
+def _normal_pair(mu: float) -> Pair:
+    low, high = mu * mu / 2.0 - 10.0 * mu, mu * mu / 2.0 + 10.0 * mu
+    if low >= _LARGEST_LOSS:
+        return _nothing_hidden()
+    return _pair_of_divergence(lambda losses: sampled_divergence(1.0 / mu, 1.0, losses), low, min(high, _LARGEST_LOSS))
+
+
+def _worst_pair(part: DifferentialPrivacy, adjacency: str, mirrored: bool) -> Pair:
+    """The pair that no pair under this guarantee exceeds."""
+    roc = part.replace_roc() if adjacency == "replace" else part.roc()
+    roc = part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc
+    if roc.vertices is not None:
+        return _pair_of_curve(roc)
+    assert isinstance(part, DPSGD)
+    noise, rate = part.noise_multiplier, part.sample_rate
+    mu, low = 1.0 / noise, math.log1p(-rate)
+    high = min(_LARGEST_LOSS, float(np.logaddexp(low, math.log(rate) + mu * (10.0 + mu) - mu * mu / 2.0)))
+    if mirrored:
+        return _pair_of_divergence(lambda losses: outsider_divergence(noise, rate, losses), -high, -low)
+    return _pair_of_divergence(lambda losses: sampled_divergence(noise, rate, losses), low, high)
+
+
+def _pair_of_divergence(divergence: Callable[[Array], Array], low: float, high: float) -> Pair:
+    """The law that connects the dots: E_{e^t} at the points of the grid, and all that is left at infinite loss."""
+
+    def law(spacing: float) -> Any:
+        from dp_accounting.pld import pld_pmf
+
+        first, last = math.floor(low / spacing), math.ceil(high / spacing)
+        deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
+        falling = np.maximum.accumulate(deltas[::-1])[::-1]
+        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+
+    return law, low, high
+
+
+def _pair_of_curve(roc: Roc) -> Pair:
+    """The law of a piecewise-linear curve: an edge of its hull with rise p and run q is mass p at loss ln p/q.
+
+    Each mass goes to the two points of the grid around its loss so that the run stays the same too: what connecting
+    the dots gives, without differences of divergences, which would be rounding noise on a fine grid.
+    """
+    corners = roc.hull().vertices
+    assert corners is not None
+    run, rise = np.diff(corners, axis=0)[np.diff(corners[:, 1]) > 0.0].T
+    with np.errstate(over="ignore"):
+        losses = np.log(rise / run)
+    losses = np.maximum(losses + 2.0**-50 * (1.0 + np.abs(losses)), -_LARGEST_LOSS)
+    finite = losses <= _LARGEST_LOSS
+    certain = float(corners[0, 1] + rise[~finite].sum())
+    losses, rise = losses[finite], rise[finite]
+    if certain >= 1.0 - _LOST or not losses.size:
+        return _nothing_hidden()
+
+    def law(spacing: float) -> Any:
+        from dp_accounting.pld import pld_pmf
+
+        below = np.floor(losses / spacing)
+        share = np.clip(np.expm1(below * spacing - losses) / math.expm1(-spacing), 0.0, 1.0)
+        cells = (below - below.min()).astype(np.intp)
+        masses = np.bincount(cells, rise * (1.0 - share), cells.max() + 2)
+        masses[1:] += np.bincount(cells, rise * share)
+        return pld_pmf.DensePLDPmf(spacing, int(below.min()), masses, certain, True)
+
+    return law, float(losses.min()), float(losses.max())
+
+
+def _nothing_hidden() -> Pair:
+    """A pair whose range has no end: no product is formed."""
+    return (lambda spacing: None), 0.0, math.inf

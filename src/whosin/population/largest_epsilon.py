@@ -1,0 +1,121 @@
+"""The largest ε whose practical parameter on these records stays at or below a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from whosin.errors import CalibrationError, check_choice, check_number, check_rng, check_whole
+from whosin.population.exponential.analysis import exponential
+from whosin.population.result import PopulationPrivacy
+from whosin.population.sums.analysis import gaussian, laplace
+
+__all__ = ["largest_epsilon"]
+
+MECHANISMS: dict[str, Callable[..., PopulationPrivacy]] = {
+    "exponential": exponential,
+    "gaussian": gaussian,
+    "laplace": laplace,
+}
+
+REFINEMENTS = 20
+"""How many bisections follow the scan at the most."""
+
+
+def largest_epsilon(
+    records: Any,
+    *,
+    mechanism: str,
+    target: float,
+    smallest: float = 0.01,
+    largest: float = 100.0,
+    points: int = 25,
+    confidence_level: float = 0.95,
+    progress: Callable[[float], None] | None = None,
+    rng: Any = None,
+    **options: Any,
+) -> PopulationPrivacy:
+    """Return the analysis at the largest ε found whose ε̃ is at most ``target`` (Lowy et al. advise 0.1).
+
+    Parameters
+    ----------
+    mechanism : {"exponential", "gaussian", "laplace"}
+        Its other arguments (candidates, clip, delta, …) go in ``options``.
+    target : float
+        Largest tolerable ε̃.
+    smallest, largest : float
+        Where to look.
+    points : int
+        How many values of ε are scanned, evenly in ln ε; as many again, up to 20, refine the last good one.
+
+    Raises
+    ------
+    CalibrationError
+        If no scanned ε keeps the target.
+
+    Notes
+    -----
+    ε̃ is not monotone in ε for the exponential mechanism, so the values are scanned and the last good one is refined
+    towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares the
+    missing confidence among all evaluations, so that the one that is chosen holds with ``confidence_level``.
+    """
+    target = check_number("target", target, low=0.0)
+    play = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]
+    low = check_number("smallest", smallest, low=0.0, open_low=True, open_high=True)
+    high = check_number("largest", largest, low=low, open_high=True)
+    count = check_whole("points", points, low=2)
+    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    most = count + min(count, REFINEMENTS)
+    seeds = _seeds(rng, most)
+    looks = 0
+
+    def look(epsilon: float) -> PopulationPrivacy:
+        nonlocal looks
+        shared = 1.0 - (1.0 - level) / most
+        seen = play(records, epsilon=float(epsilon), confidence_level=shared, rng=next(seeds), **options)
+        looks += 1
+        if progress is not None:
+            progress(looks / most)
+        return seen if seen.confidence_level is None else replace(seen, confidence_level=level)
+
+    scanned = [(epsilon, look(epsilon)) for epsilon in np.geomspace(low, high, count)]
+    good = [i for i, (_, seen) in enumerate(scanned) if seen.pmp.epsilon <= target]
+    if not good:
+        least = min(seen.pmp.epsilon for _, seen in scanned)
+        raise CalibrationError(
+            f"target={target:g} cannot be reached for ε in [{low:g}, {high:g}]: the smallest ε̃ seen is {least:.6g}"
+        )
+    best = scanned[good[-1]]
+    if good[-1] + 1 < count:
+        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, most - count)
+    if progress is not None:
+        progress(1.0)
+    return best[1]
+
+
+def _seeds(rng: Any, most: int) -> Iterator[int | None]:
+    if rng is None:
+        return iter([None] * most)
+    generator = check_rng(rng)
+    return iter([int.from_bytes(generator.bytes(16), "little") for _ in range(most)])
+
+
+def _refine(
+    look: Callable[[float], PopulationPrivacy],
+    best: tuple[float, PopulationPrivacy],
+    bad: float,
+    target: float,
+    evaluations: int,
+) -> tuple[float, PopulationPrivacy]:
+    """Move towards the next bad ε by bisection, keeping what was seen to hold."""
+    for _ in range(evaluations):
+        middle = float(np.sqrt(best[0] * bad))
+        seen = look(middle)
+        if seen.pmp.epsilon <= target:
+            best = middle, seen
+        else:
+            bad = middle
+    return best

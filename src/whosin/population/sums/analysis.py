@@ -1,0 +1,218 @@
+"""Gaussian and Laplace noise on a sum over a pool of records (Lowy et al. 2024, proposition 12, and beyond).
+
+The release is Σ_{x in D} f(x) + noise with |D| = k. Replacing x by x' moves it by f(x) - f(x'), so by the adjacent
+coupling the laws given in and given out of a record x are, on average over x' ≠ x, no further apart than the noise and
+the noise moved by that much: the pairwise bound. The exact answer for one column is the spectral one; for several
+columns groups of data sets are compared instead of single ones.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.errors import InputError, check_callable, check_choice, check_number, check_probability
+from whosin.guarantees import PMP, ApproxDP, PureDP
+from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
+from whosin.population.pool import clipped, train_size, widest_distance
+from whosin.population.result import PopulationPrivacy
+from whosin.population.sums.groups import group_epsilons
+from whosin.population.sums.pairwise import pairwise_epsilons
+from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
+from whosin.tables import numeric_records
+
+__all__ = ["gaussian", "laplace"]
+
+Array = NDArray[np.float64]
+Query = str | Callable[[Array], Any]
+
+METHODS = ("auto", "pairwise", "exact", "groups")
+EXACT_RECORDS = 400
+"""Largest pool that "auto" solves exactly in one column; a larger one is asked for by name."""
+EXACT_SETS = 2**14
+"""Largest number of data sets that "auto" lists for Laplace noise."""
+GROUP_RECORDS = 300
+"""Largest pool for which "auto" samples groups in several columns."""
+
+
+def gaussian(
+    records: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    clip: float,
+    query: Query = "mean",
+    train_fraction: float = 0.5,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    journal: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: Any = None,
+    rng: Any = None,
+) -> PopulationPrivacy:
+    """Return what an (ε, δ)-DP Gaussian release tells somebody who knows the pool about each record.
+
+    Parameters
+    ----------
+    records : array-like or data frame
+        The pool, one row a record.
+    epsilon, delta : float
+        The labelled guarantee (replace-one); δ > 0. It sets the noise, by the analytic calibration of Balle and Wang.
+    clip : float
+        Largest ℓ2 norm of a record's contribution; longer ones are scaled down.
+    query : {"mean", "sum"} or callable
+        What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
+        matrix of contributions, one row a record, which are clipped and averaged.
+    train_fraction : float
+        Share of the pool that is drawn.
+    method : {"auto", "pairwise", "exact", "groups"}
+        "pairwise" is the paper's bound, O(N²); "exact" is spectral, one column only; "groups" is a sampled bound for
+        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which.
+    journal : path, optional
+        File that keeps the finished draws of "groups", which resumes from it with the same ``rng`` if it was
+        interrupted. The other methods have nothing to keep.
+    n_jobs : int, optional
+        Processes for the draws, -1 for all cores; None means one.
+
+    Returns
+    -------
+    PopulationPrivacy
+        With ε̃ at the same δ as the label.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
+    delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    pool = _pool(records, clip, query, train_fraction)
+    scale = noise_for(epsilon, delta, pool.sensitivity)
+    on_records = epsilon_for(scale, delta, pool.widest)
+    label = ApproxDP(epsilon, delta, "replace")
+    return _result(
+        "gaussian", pool, label, ApproxDP(min(epsilon, on_records), delta, "replace"), delta, scale, method,
+        confidence_level, journal, n_jobs, progress, rng,
+    )  # fmt: skip
+
+
+def laplace(
+    records: Any,
+    *,
+    epsilon: float,
+    clip: float,
+    delta: float = 0.0,
+    query: Query = "mean",
+    train_fraction: float = 0.5,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    journal: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    progress: Any = None,
+    rng: Any = None,
+) -> PopulationPrivacy:
+    """Return what an ε-DP Laplace release of one number tells somebody who knows the pool about each record.
+
+    As :func:`gaussian`, for one column. With δ = 0 a record's ε̃ is limited by its largest distance to another
+    record; the averages over the pool count from δ > 0 on. "exact" lists the data sets where they are few, and "auto"
+    takes it up to 2¹⁴ of them (8 out of 16 records); it takes the pairwise bound otherwise, because the spectrum of
+    Laplace noise falls slowly and "exact" takes minutes then.
+    """
+    epsilon = check_number("epsilon", epsilon, low=0.0, open_low=True, open_high=True)
+    delta = check_probability("delta", delta)
+    pool = _pool(records, clip, query, train_fraction)
+    if pool.contributions.shape[1] != 1:
+        raise InputError(f"records takes one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian")
+    scale = pool.sensitivity / epsilon
+    label = PureDP(epsilon, "replace")
+    here = PureDP(min(epsilon, laplace_epsilon_for(scale, 0.0, pool.widest)), "replace")
+    return _result("laplace", pool, label, here, delta, scale, method, confidence_level, journal, n_jobs, progress, rng)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    contributions: Array
+    size: int
+    sensitivity: float
+
+    @property
+    def widest(self) -> float:
+        return widest_distance(self.contributions)
+
+
+def _pool(records: Any, clip: float, query: Query, train_fraction: float) -> _Pool:
+    if callable(query):
+        matrix = numeric_records(records)
+        rows = clipped(query(matrix), clip)
+        if len(rows) != len(matrix):
+            raise InputError(f"query takes a function with a row for each record, {len(matrix)} rows, got {len(rows)}")
+        divide = True
+    else:
+        divide = check_choice("query", query, ("mean", "sum")) == "mean"
+        rows = clipped(records, clip)
+    size = train_size(len(rows), train_fraction)
+    share = 1.0 / size if divide else 1.0
+    return _Pool(rows * share, size, 2.0 * clip * share)
+
+
+def _result(
+    mechanism: Literal["gaussian", "laplace"],
+    pool: _Pool,
+    label: PureDP | ApproxDP,
+    on_records: PureDP | ApproxDP,
+    delta: float,
+    scale: float,
+    method: str,
+    confidence_level: float,
+    journal: str | os.PathLike[str] | None,
+    n_jobs: int | None,
+    progress: Any,
+    rng: Any,
+) -> PopulationPrivacy:
+    chosen = _choose(method, pool, mechanism, delta)
+    if progress is not None:
+        check_callable("progress", progress)
+    f, k = pool.contributions, pool.size
+    lower: Array | None = None
+    if chosen == "exact":
+        lower, per_record = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta, progress).T
+    elif chosen == "groups":
+        per_record, _ = group_epsilons(
+            f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
+            progress=progress, journal=journal,
+        )  # fmt: skip
+    else:
+        per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
+    per_record = np.minimum(per_record, on_records.epsilon)
+    lower = None if lower is None else np.minimum(lower, per_record)
+    return PopulationPrivacy(
+        mechanism=mechanism,
+        pmp=PMP(float(per_record.max()), delta, k / len(f)),
+        dp=label,
+        dp_tight=label,
+        dp_on_records=on_records,
+        per_record=per_record,
+        per_record_lower=lower,
+        sensitivity=pool.sensitivity,
+        noise_scale=scale,
+        method=chosen,
+        confidence_level=confidence_level if chosen == "groups" else None,
+        records=len(f),
+        train_size=k,
+    )
+
+
+def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
+    check_choice("method", method, METHODS)
+    count, columns = pool.contributions.shape
+    if method == "exact" and columns != 1:
+        raise InputError(f"method='exact' takes one column, got {columns}; use 'groups' or 'pairwise'")
+    few = math.comb(count, pool.size) <= (EXACT_SETS if method == "auto" else ENUMERATED)
+    if mechanism == "laplace" and delta == 0.0:
+        return "exact" if few and method in ("auto", "exact") else "pairwise"
+    if method != "auto":
+        return method
+    if columns == 1 and (few if mechanism == "laplace" else count <= EXACT_RECORDS):
+        return "exact"
+    return "groups" if columns > 1 and count <= GROUP_RECORDS else "pairwise"

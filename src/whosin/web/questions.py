@@ -1,0 +1,168 @@
+"""Questions that are answered while somebody waits: few at a time, and the heavy ones in processes that can be ended.
+
+The curve of DP-SGD can take minutes and gigabytes for hostile settings. So it is computed by a helper process with a
+limit on its memory, which lives on for the next question, and is ended when one takes too long. Functions, arguments
+and answers travel as pickles through pipes that nobody else holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from whosin.errors import InputError
+from whosin.web.worker import limit_memory
+
+__all__ = ["Busy", "Desk", "main"]
+
+Answer = TypeVar("Answer")
+
+PATIENCE = 20.0
+_GRACE = 5
+"""Seconds after which a helper whose server is gone ends itself in the middle of a question."""
+
+
+class Busy(Exception):
+    """Too many people ask at the same time."""
+
+
+class Desk:
+    """A few computations at a time; whoever waits longer than twenty seconds is sent away.
+
+    Parameters
+    ----------
+    places : int
+        Computations at the same time, and the most helper processes.
+    seconds : float
+        Time that a helper may take for one answer.
+    memory_bytes : int
+        Address space of a helper, where the system can limit it.
+    """
+
+    def __init__(self, places: int, seconds: float, memory_bytes: int) -> None:
+        self._places = threading.BoundedSemaphore(places)
+        self._seconds, self._memory_bytes = seconds, memory_bytes
+        self._helpers: list[subprocess.Popen[bytes]] = []
+        self._idle: list[subprocess.Popen[bytes]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold a place while something is computed."""
+        if not self._places.acquire(timeout=PATIENCE):
+            raise Busy("the server is busy: try again in a moment")
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    def answer(self, function: Callable[..., Answer], *arguments: Any, apart: bool) -> Answer:
+        """Return the function's answer, computed here, or apart in a helper process if it may take long."""
+        with self.place():
+            return self._ask(function, *arguments) if apart else function(*arguments)
+
+    def close(self) -> None:
+        """End the helpers."""
+        with self._lock:
+            helpers, self._helpers, self._idle = self._helpers, [], []
+        for helper in helpers:
+            _end(helper)
+
+    def _ask(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+        helper = self._take()
+        assert helper.stdin is not None
+        assert helper.stdout is not None
+        clock = threading.Timer(self._seconds, helper.kill)
+        clock.start()
+        try:
+            pickle.dump((function, arguments), helper.stdin)
+            helper.stdin.flush()
+            answer, refusal = pickle.load(helper.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            self._drop(helper)
+            raise InputError(
+                f"this takes more than {self._seconds:g} seconds or {self._memory_bytes / 1e9:.3g} GB of memory to "
+                "compute: give other numbers"
+            ) from None
+        except BaseException:
+            self._drop(helper)
+            raise
+        finally:
+            clock.cancel()
+        with self._lock:
+            self._idle.append(helper)
+        if refusal is not None:
+            raise InputError(refusal)
+        return answer  # type: ignore[no-any-return]
+
+    def _take(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            while self._idle:
+                helper = self._idle.pop()
+                if helper.poll() is None:
+                    return helper
+                self._helpers.remove(helper)
+            helper = subprocess.Popen(
+                [sys.executable, "-P", "-m", "whosin.web.questions", str(self._memory_bytes), str(self._seconds)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._helpers.append(helper)
+            return helper
+
+    def _drop(self, helper: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            if helper in self._helpers:
+                self._helpers.remove(helper)
+        _end(helper)
+
+
+def _end(helper: subprocess.Popen[bytes]) -> None:
+    helper.kill()
+    for pipe in (helper.stdin, helper.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    helper.wait()
+
+
+def main(memory_bytes: int, seconds: float) -> None:
+    """Answer questions from standard input until it closes; what others print goes elsewhere."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    limit_memory(memory_bytes)
+    while True:
+        try:
+            function, arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        if hasattr(signal, "alarm"):
+            signal.alarm(int(seconds) + _GRACE)
+        pickle.dump(_attempt(function, arguments), answers)
+        answers.flush()
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
+
+
+def _attempt(function: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, str | None]:
+    """Return the answer, or what is wrong with the question."""
+    try:
+        return function(*arguments), None
+    except MemoryError:
+        return None, "this takes more memory to compute than the server allows: give other numbers"
+    except (ValueError, TypeError) as error:
+        return None, str(error)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), float(sys.argv[2]))

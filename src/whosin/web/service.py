@@ -1,0 +1,194 @@
+"""Everything that one server holds, and what may be done with an audit: shared by the page and the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fastapi import Request
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+
+from whosin.errors import InputError
+from whosin.reporting.numbers import clean
+from whosin.web.access import Access, Password
+from whosin.web.folders import Folders, is_key, write_json
+from whosin.web.history import Entry, History
+from whosin.web.jobs import Jobs, TooMany
+from whosin.web.models import AuditAnswer, AuditOptions
+from whosin.web.questions import Desk
+from whosin.web.settings import Settings, private_folder
+from whosin.web.uploads import Received, receive
+
+__all__ = ["Office", "Unknown", "in_words", "office_of"]
+
+LONGEST_NAME = 80
+MOST_COMPARED = 6
+
+
+class Unknown(Exception):
+    """There is no such audit, or it has no such part."""
+
+
+@dataclass(frozen=True)
+class Office:
+    """The parts of one server."""
+
+    settings: Settings
+    access: Access
+    history: History
+    folders: Folders
+    jobs: Jobs
+    desk: Desk
+    arriving: set[str] = field(default_factory=set)
+    """Keys of the audits whose files are on their way."""
+
+    @classmethod
+    def open(cls, settings: Settings, password: Password | None = None) -> Office:
+        """Open the private folder and its history."""
+        base = private_folder(settings.data_dir)
+        history, folders = History(base / "history.sqlite"), Folders(base)
+        jobs = Jobs(settings, history, folders)
+        limits = settings.limits
+        desk = Desk(limits.computing, limits.answer_seconds, limits.memory_bytes)
+        return cls(settings, Access(password), history, folders, jobs, desk)
+
+    def close(self) -> None:
+        """End the processes and let go of the history."""
+        self.desk.close()
+        self.jobs.stop()
+        self.history.close()
+
+    async def take(self, request: Request) -> AuditAnswer:
+        """Receive the files and options of an audit, and queue it."""
+        limits = self.settings.limits
+        self.jobs.check_room()
+        if len(self.arriving) >= limits.uploading:
+            raise TooMany(f"files of {limits.uploading} audits are on their way already: try again in a moment")
+        key = self.folders.new()
+        self.arriving.add(key)
+        try:
+            async with asyncio.timeout(limits.upload_seconds):
+                received = await receive(request, self.folders.of(key), limits.upload_bytes)
+            await run_in_threadpool(self._queue, key, received)
+        except BaseException as error:
+            self.folders.remove(key)
+            if isinstance(error, TimeoutError):
+                raise InputError(f"the files took more than {limits.upload_seconds:g} seconds to arrive") from None
+            raise
+        finally:
+            self.arriving.discard(key)
+        return self.audit(key)
+
+    def _queue(self, key: str, received: Received) -> None:
+        kind, roles = _kind(received)
+        name = clean(received.fields.pop("name", "")).strip()[:LONGEST_NAME]
+        try:
+            options = AuditOptions.model_validate(received.fields)
+        except ValidationError as error:
+            raise InputError(in_words(error.errors())) from None
+        _check_options(options, kind)
+        files = {role: received.files[role] for role in roles}
+        limits = self.settings.limits
+        request = {
+            "kind": kind,
+            "name": name,
+            "options": options.model_dump(),
+            "files": files,
+            "rows": limits.rows,
+            "columns": limits.columns,
+            "memory_bytes": limits.memory_bytes,
+        }
+        write_json(self.folders.of(key) / "request.json", request)
+        self.jobs.add(key, name, kind, options.model_dump(), files)
+
+    def audit(self, key: str) -> AuditAnswer:
+        """Return one audit, or raise Unknown."""
+        entry = self.history.get(key) if is_key(key) else None
+        if entry is None:
+            raise Unknown("there is no such audit")
+        return self._answer(entry)
+
+    def audits(self) -> list[AuditAnswer]:
+        """Return all audits, the newest first."""
+        return [self._answer(entry) for entry in self.history.all()]
+
+    def done(self, keys: Sequence[str]) -> list[AuditAnswer]:
+        """Return two to six finished audits, to be compared."""
+        unique = list(dict.fromkeys(keys))
+        if not 2 <= len(unique) <= MOST_COMPARED:
+            raise InputError(f"a comparison takes two to {MOST_COMPARED} different audits, got {len(unique)}")
+        found = [self.audit(key) for key in unique]
+        for audit in found:
+            if audit.summary is None:
+                raise InputError(f"a comparison takes audits that are done, got one that is {audit.state}")
+        return found
+
+    def file(self, key: str, name: str) -> Path:
+        """Return a file that an audit left, or raise Unknown."""
+        self.audit(key)
+        path = self.folders.of(key) / name
+        if not path.is_file():
+            raise Unknown("it is not there: the audit is not done, or its time to be kept is over")
+        return path
+
+    def remove(self, key: str) -> None:
+        """Remove an audit with its files."""
+        self.audit(key)
+        self.jobs.remove(key)
+
+    def _answer(self, entry: Entry) -> AuditAnswer:
+        progress = {"done": 1.0, "running": self.jobs.progress(entry.id)}.get(entry.state, 0.0)
+        return AuditAnswer.model_validate(
+            {
+                "id": entry.id,
+                "name": entry.name,
+                "kind": entry.kind,
+                "state": entry.state,
+                "progress": progress,
+                "error": entry.error,
+                "created": entry.created,
+                "started": entry.started,
+                "finished": entry.finished,
+                "options": entry.options,
+                "files": entry.files,
+                "summary": entry.summary,
+                "has_report": entry.has_report,
+            }
+        )
+
+
+def office_of(request: Request) -> Office:
+    """Return the office of the server that got a request."""
+    office = request.app.state.office
+    assert isinstance(office, Office)
+    return office
+
+
+def _kind(received: Received) -> tuple[str, tuple[str, ...]]:
+    for kind, roles in (("scores", ("scores",)), ("tables", ("train", "holdout", "synthetic"))):
+        if set(received.files) == set(roles):
+            return kind, roles
+    if set(received.files) == {"train", "synthetic"}:
+        from whosin.auditing.releases.copies import NO_HOLDOUT
+
+        raise InputError(NO_HOLDOUT)
+    got = ", ".join(received.files) or "none"
+    raise InputError(f"an audit takes the three files train, holdout and synthetic, or one file of scores; got {got}")
+
+
+def _check_options(options: AuditOptions, kind: str) -> None:
+    if options.promised_delta is not None and options.promised_epsilon is None:
+        raise InputError("a promised δ goes with a promised ε")
+    if kind == "tables" and options.assignment == "independent trainings":
+        raise InputError("assignment takes unknown or random for tables: a release comes from one training")
+
+
+def in_words(errors: Sequence[Any]) -> str:
+    """Return the first thing that is wrong with what came in, in one line."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in ("query", "body", "path"))
+    return clean(f"{place[:80]}: {first['msg']}" if place else first["msg"])

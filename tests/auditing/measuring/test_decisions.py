@@ -1,0 +1,202 @@
+"""The verdict: every state and its words, and decisions that are right: plain leaks are found, chance is not."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from whosin.auditing import Estimate, audit
+from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.run import run_audit
+from whosin.auditing.measuring.verdict import STATES, judge, of_hundred
+from whosin.errors import InputError, InputTypeError
+
+COVERED = "every attacker who compares the score with a threshold"
+
+
+def verdict(lower, upper, *, tolerate=None, problem=None, needed=None):
+    advantage = Estimate(0.5 * (lower + upper), lower, upper, 0.95)
+    return judge(advantage, (0.4, 0.005), COVERED, tolerate=tolerate, problem=problem, unit="people", needed=needed)
+
+
+CASES = [
+    ("leak", (0.1, 0.5), {}),
+    ("none found", (0.0, 0.2), {}),
+    ("exceeds", (0.3, 0.5), {"tolerate": 0.2}),
+    ("within", (0.05, 0.2), {"tolerate": 0.2}),
+    ("undecided", (0.2, 0.5), {"tolerate": 0.2}),
+    ("undecided", (0.0, 0.21), {"tolerate": 0.2, "needed": 123}),
+    ("exceeds", (0.001, 1.0), {"tolerate": 0.0}),
+    ("undecided", (0.0, 0.001), {"tolerate": 0.0}),
+    ("within", (0.0, 0.0), {"tolerate": 0.0}),
+    ("within", (0.9, 1.0), {"tolerate": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("state", "limits", "options"), CASES)
+def test_states_and_the_scope_of_their_upper_limit(state, limits, options):
+    found = verdict(*limits, **options)
+    assert found.state == state
+    assert COVERED in found.sentence, "an upper limit is nothing without the attackers that it covers"
+    assert f"{limits[1]:g}" in found.sentence
+    assert "95% confidence" in found.sentence
+    assert found.to_dict() == {"state": state, "sentence": str(found), "tolerate": options.get("tolerate")}
+
+
+def test_all_states_are_shown_here():
+    assert {*(case[0] for case in CASES), "no verdict"} == set(STATES)
+
+
+@pytest.mark.parametrize("tolerate", [None, 0.0, 0.2, 1.0])
+@pytest.mark.parametrize("limits", [(0.0, 0.1), (0.5, 0.9)])
+def test_a_problem_allows_no_verdict(limits, tolerate):
+    found = verdict(*limits, tolerate=tolerate, problem="the holdout was trained on.")
+    assert found.state == "no verdict"
+    assert found.sentence == "No verdict: the holdout was trained on."
+
+
+def test_words():
+    assert "40 of 100 members while wrongly accusing fewer than 1 of 100 outsiders" in verdict(0.1, 0.5).sentence
+    assert "does not show that there is none" in verdict(0.0, 0.2).sentence
+    assert "Other attackers are not covered" in verdict(0.05, 0.2, tolerate=0.2).sentence
+    assert "about 123 people on each side would show it" in verdict(0.0, 0.3, tolerate=0.2, needed=123).sentence
+    rates = (0.0, 0.004, 0.01, 0.5, 0.992, 1.0)
+    assert [of_hundred(rate) for rate in rates] == ["0", "fewer than 1", "1", "50", "more than 99", "100"]
+
+
+def test_limits_in_words_round_outwards():
+    sentence = verdict(0.12349, 0.56781).sentence
+    assert "at least 0.123," in sentence
+    assert "at most 0.568 " in sentence
+
+
+def normal(shift, n, rng=0, **options):
+    generator = np.random.default_rng(rng)
+    return audit(generator.normal(shift, 1, n), generator.normal(0, 1, n), **options)
+
+
+@pytest.mark.parametrize(
+    ("shift", "tolerate", "state"),
+    [
+        (2, None, "leak"),
+        (0, None, "none found"),
+        (2, 0.1, "exceeds"),
+        (0, 0.5, "within"),
+        (0, 0.01, "undecided"),
+        (0, 0.0, "undecided"),
+        (2, 0.0, "exceeds"),
+        (2, 1.0, "within"),
+        (0, 1.0, "within"),
+    ],
+)
+def test_audits_reach_every_state(shift, tolerate, state):
+    found = normal(shift, 200, tolerate=tolerate)
+    assert found.verdict.state == state
+    assert found.covered in found.verdict.sentence
+    assert found.explain().startswith(found.verdict.sentence)
+    assert str(found).startswith(f"{state}: ")
+    assert found.to_dict()["verdict"] == found.verdict.to_dict()
+
+
+def test_a_problem_is_all_that_is_said():
+    rng = np.random.default_rng(0)
+    experiment = Experiment(rng.normal(3, 1, 100), rng.normal(0, 1, 100))
+    found = run_audit(experiment, problem="nobody was held out.", tolerate=0.9)
+    assert found.verdict.state == "no verdict"
+    assert found.explain().startswith("No verdict: nobody was held out.")
+    assert not any(word in found.explain() for word in ("at least", "at most", "confidence", "guess"))
+
+
+@pytest.mark.parametrize("tolerate", [-0.01, 1.01, float("nan"), "much"])
+def test_wrong_tolerance(tolerate):
+    with pytest.raises((InputError, InputTypeError), match="tolerate"):
+        normal(0, 20, tolerate=tolerate)
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_rows_needed_decide(queries):
+    """Null audits of the planned size are "within" at least every second time (the plan says four of five)."""
+    rng = np.random.default_rng(queries)
+    planned = audit(rng.normal(size=(60, queries)), rng.normal(size=(60, queries)), tolerate=0.25)
+    rows = planned.rows_needed(0.25)
+    assert 100 < rows < 2000
+    assert planned.rows_needed(0.1) > rows
+    assert str(rows) in planned.verdict.sentence
+    runs = 12
+    states = [
+        audit(rng.normal(size=(rows, queries)), rng.normal(size=(rows, queries)), tolerate=0.25).verdict.state
+        for _ in range(runs)
+    ]
+    assert states.count("within") >= runs / 2
+
+
+# Plain leaks
+
+
+def spike(rng, n=285, queries=1):
+    """A tenth of the members stands out by six standard deviations in the first query."""
+    inside, outside = rng.normal(size=(n, queries)), rng.normal(size=(n, queries))
+    inside[: n // 10, 0] += 6.0
+    return inside, outside
+
+
+@pytest.mark.parametrize("queries", [1, 11])
+def test_a_tenth_that_stands_out_is_found(queries):
+    found = [audit(*spike(np.random.default_rng(seed), queries=queries)).advantage.lower for seed in range(10)]
+    assert sum(lower > 0 for lower in found) >= 9, found
+
+
+def test_whole_numbers_keep_their_order():
+    """Poisson laws of means 26 and 20 at n = 100, of advantage .46: by symbols alone hardly anything is found."""
+    lower = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        lower.append(audit(rng.poisson(26, 100), rng.poisson(20, 100)).advantage.lower)
+    assert np.mean(lower) > 0.12
+
+
+def test_ten_standard_deviations_apart():
+    for seed in range(5):
+        assert normal(10, 20, seed).advantage.lower > 0.5
+
+
+@pytest.mark.parametrize("queries", [1, 7])
+def test_chance_is_not_found(queries):
+    """40 null audits at 2.5 %: more than 4 alarms have a chance of .003; tests/long has more runs."""
+    assert binom.sf(4, 40, 0.025) < 0.004
+    rng = np.random.default_rng(queries)
+    alarms = sum(
+        audit(rng.normal(size=(150, queries)), rng.normal(size=(150, queries))).advantage.lower > 0 for _ in range(40)
+    )
+    assert alarms <= 4
+
+
+# One number, the same every time
+
+
+@pytest.mark.parametrize("queries", [1, 3])
+def test_the_default_is_deterministic_in_the_data(queries):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(0.5, 1, (150, queries)), rng.normal(0, 1, (150, queries))
+    first, again = audit(x, y), audit(x.copy(), y.tolist())
+    assert first.advantage == again.advantage
+    assert first.splits.seed == again.splits.seed
+    assert str(first.splits.seed) in first.method
+    assert audit(x + 1e-9, y).splits.seed != first.splits.seed
+
+
+def test_seeds_differ_by_little():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(0.5, 1, 400), rng.normal(0, 1, 400)
+    limits = [audit(x, y, rng=seed).advantage for seed in range(6)]
+    assert np.ptp([limit.lower for limit in limits]) <= 0.03
+    assert len({limit.estimate for limit in limits}) > 1, "the seed splits the records"
+    assert audit(x, y, rng=0).advantage == limits[0]
+
+
+@pytest.mark.parametrize(
+    "values", [list, np.array, lambda v: np.array(v, dtype=float), lambda v: [float(i) for i in v]]
+)
+def test_numbers_in_any_container(values):
+    rng = np.random.default_rng(2)
+    x, y = rng.poisson(12, 120).tolist(), rng.poisson(10, 130).tolist()
+    assert audit(values(x), values(y)).advantage == audit(x, y).advantage

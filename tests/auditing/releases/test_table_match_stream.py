@@ -1,0 +1,143 @@
+"""Matching batch by batch gives what matching the whole table gives, to the last digit."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from whosin.auditing.releases.matching import tiles as table_match_tiles
+from whosin.auditing.releases.matching.match import match_rows
+from whosin.auditing.releases.matching.stream import StreamMatcher
+from whosin.errors import InputError
+
+PARTS = ("matches", "weight", "distance", "second_distance", "copies")
+
+
+def problem(seed, columns, targets, rows, largest):
+    """Codes, weights with ties, and numbers with missing ones, coarse enough to tie."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, largest + 1, columns)
+    draw = [np.minimum(rng.geometric(min(1.0, 3 / size), targets + rows) - 1, size - 1) for size in sizes]
+    cells = np.stack(draw, axis=1)
+    weights = [rng.choice([0.0, 0.3, 1.0, 2.5], size) for size in sizes]
+    numbers = []
+    for size in sizes:
+        table = np.sort(rng.normal(0, 1, size).round(1)).astype(np.float32).astype(float)
+        table[rng.random(size) < 0.1] = np.nan
+        numbers.append(table if rng.random() < 0.5 else None)
+    return cells[:targets], cells[targets:], weights, numbers
+
+
+def streamed(targets, synthetic, weights, numbers, width, prefixes=(), **options):
+    """Feed batches of some width; values that no target has lose their code."""
+    matcher = StreamMatcher(targets, weights, numbers=numbers, **options)
+    cuts = sorted({*range(0, len(synthetic), width), *prefixes, len(synthetic)})
+    for left, right in pairwise(cuts):
+        cells = synthetic[left:right].copy()
+        values = [numbers[column][cells[:, column]] for column in matcher.numeric]
+        for column in range(cells.shape[1]):
+            cells[~np.isin(cells[:, column], targets[:, column]), column] = -1
+        own = np.stack(values, axis=1) if values else np.empty((right - left, 0))
+        matcher.add(cells, own, 3 * np.arange(left, right) + 7)
+        if right in prefixes:
+            matcher.keep()
+    return matcher.result()
+
+
+def agree(whole, found):
+    for name in PARTS:
+        assert np.array_equal(getattr(whole, name), getattr(found, name)), name
+        if whole.by_prefix is not None:
+            assert np.array_equal(getattr(whole.by_prefix, name), getattr(found.by_prefix, name)), name
+    for name in ("weight_index", "distance_index"):
+        assert np.array_equal(3 * getattr(whole, name) + 7, getattr(found, name)), name
+
+
+@pytest.mark.parametrize("method", ["plain", "compiled"])
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    columns=st.integers(1, 6),
+    targets=st.integers(1, 30),
+    rows=st.integers(1, 300),
+    largest=st.sampled_from([2, 9, 900]),
+    width=st.sampled_from([1, 13, 64, 1000]),
+    data=st.data(),
+)
+def test_batches_give_what_the_whole_gives(method, seed, columns, targets, rows, largest, width, data):
+    tables = problem(seed, columns, targets, rows, largest)
+    sizes = data.draw(st.lists(st.integers(1, rows), min_size=1, max_size=3, unique=True).map(sorted))
+    whole = match_rows(*tables[:3], numbers=tables[3], prefixes=sizes, method="plain")
+    agree(whole, streamed(*tables, width, sizes, method=method))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), columns=st.integers(1, 7), width=st.sampled_from([64, 130, 1000]))
+def test_weights_and_numbers_that_almost_tie(seed, columns, width):
+    """Weights one rounding apart, tiny and huge ones together, distances one rounding apart, many equal rows."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, columns)
+    cells = np.stack([rng.integers(0, size, 320) for size in sizes], axis=1)
+    choices = [0.0, 5e-324, 1e-300, 1e-16, 1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, 2.0**52, 1e300]
+    weights = [rng.choice(choices, size) for size in sizes]
+    steps = np.array([0.0, 1e-38, 1.0, 1.0 + 2.0**-23, 1.0 - 2.0**-24, 0.5, 2.0, -1e6, np.nan], dtype=np.float32)
+    numbers = [rng.choice(steps, size).astype(float) if rng.random() < 0.6 else None for size in sizes]
+    tables = cells[:20], cells[20:], weights, numbers
+    whole = match_rows(*tables[:3], numbers=numbers, prefixes=[37, 200], method="plain")
+    agree(whole, streamed(*tables, width, (37, 200), method="compiled"))
+
+
+def test_refuses_infinite_weights():
+    with pytest.raises(InputError, match="weights takes finite numbers"):
+        StreamMatcher([[0]], [[np.inf]], numbers=[None])
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_tiles_and_spans(threads):
+    """More rows than a span of tiles has, so that spans are passed over, lists and bytes both occur."""
+    rng = np.random.default_rng(5)
+    targets, synthetic, weights, numbers = problem(2, 8, 60, 20_000, 40)
+    spread = rng.integers(0, 3000, 20_060)
+    targets, synthetic = (
+        np.column_stack([part, own]) for part, own in ((targets, spread[:60]), (synthetic, spread[60:]))
+    )
+    weights, numbers = (
+        [*weights, np.full(3000, 6.0)],
+        [*numbers, np.linspace(-2, 2, 3000, dtype=np.float32).astype(float)],
+    )
+    whole = match_rows(targets, synthetic, weights, numbers=numbers, method="compiled")
+    agree(whole, streamed(targets, synthetic, weights, numbers, 15_000, method="compiled", n_jobs=threads))
+
+
+def test_what_tiles_hold():
+    codes = np.repeat(np.arange(4, dtype=np.int32), 64)[::-1, None]
+    tiles = table_match_tiles.Tiles.of(codes, np.empty((256, 0), np.float32), np.arange(256), [4])
+    assert tiles.dense.tolist() == np.eye(4, dtype=int).tolist()
+    assert tiles.rows.tolist() == [*range(192, 256), *range(128, 192), *range(64, 128), *range(64)]
+
+
+def test_double_precision_numbers_are_compared_as_they_are():
+    numbers = [np.array([0.0, 1 / 3, 0.3333333432674408])]
+    whole = match_rows([[1]], [[2], [0]], [np.ones(3)], numbers=numbers, method="plain")
+    agree(whole, streamed(np.array([[1]]), np.array([[2], [0]]), [np.ones(3)], numbers, 1, method="compiled"))
+
+
+def test_copies_of_very_wide_rows_do_not_overflow():
+    rng = np.random.default_rng(0)
+    targets = rng.integers(0, 1000, (50, 20))
+    synthetic = np.concatenate([targets[:10], targets[:5], rng.integers(0, 1000, (50, 20))])
+    weights = [np.ones(1000)] * 20
+    found = streamed(targets, synthetic, weights, [None] * 20, 7)
+    assert found.copies.tolist() == [2] * 5 + [1] * 5 + [0] * 40
+
+
+def test_refuses_rows_that_do_not_grow_and_no_rows():
+    matcher = StreamMatcher([[0]], [[1.0]], numbers=[None])
+    with pytest.raises(InputError, match="at least one row"):
+        matcher.result()
+    matcher.add(np.array([[0]]), np.empty((1, 0)), np.array([4]))
+    matcher.add(np.empty((0, 1), dtype=np.int32), np.empty((0, 0)), np.array([], dtype=np.int64))
+    with pytest.raises(InputError, match="growing row numbers"):
+        matcher.add(np.array([[0]]), np.empty((1, 0)), np.array([4]))
