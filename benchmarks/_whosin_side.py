@@ -31,7 +31,7 @@ def curve() -> tuple[_side.Timed, dict]:
     fpr, check = np.array(_side.curve_fpr()), np.array(_side.CHECK_FPR)
 
     def work():
-        roc = wi.DPSGD(**_side.CURVE).roc()
+        roc = wi.DPSGD(**_side.CURVE).roc
         return roc.tpr(fpr), roc.tpr(check)
 
     cost = _side.timed(work)
@@ -48,8 +48,8 @@ def curve() -> tuple[_side.Timed, dict]:
 
 def own_view(training: wi.DPSGD) -> dict:
     """Advantage and TPR at the target FPR as whosin sees them."""
-    tpr = np.asarray(training.roc().tpr(np.array([_side.TARGET_FPR])))
-    return {"advantage": float(training.advantage()), "tpr": float(tpr[0])}
+    tpr = np.asarray(training.roc.tpr(np.array([_side.TARGET_FPR])))
+    return {"advantage": float(training.advantage), "tpr": float(tpr[0])}
 
 
 def calibrate() -> tuple[_side.Timed, dict]:
@@ -73,10 +73,10 @@ def bad_input() -> tuple[_side.Timed, dict]:
     """Inputs that are no probability, or that are very large."""
 
     def advantage(epsilon: float, delta: float) -> object:
-        return guarantee(epsilon, delta).advantage()
+        return guarantee(epsilon, delta).advantage
 
     def tpr(epsilon: float, delta: float, fpr: float) -> object:
-        return guarantee(epsilon, delta).roc().tpr(np.array([fpr]))[0]
+        return guarantee(epsilon, delta).roc.tpr(np.array([fpr]))[0]
 
     calls = {
         "advantage(epsilon=1, delta=2)": lambda: advantage(1.0, 2.0),

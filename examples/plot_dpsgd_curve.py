@@ -15,9 +15,9 @@ import whosin as wi
 fpr = np.linspace(0.0, 1.0, 401)
 
 fig, ax = plt.subplots(layout="constrained")
-ax.plot(fpr, wi.DPSGD(1.0, 0.01, 1000).roc().tpr(fpr), "k", lw=2, label="DP-SGD: noise 1, rate 0.01, 1000 steps")
+ax.plot(fpr, wi.DPSGD(1.0, 0.01, 1000).roc.tpr(fpr), "k", lw=2, label="DP-SGD: noise 1, rate 0.01, 1000 steps")
 for epsilon, style in [(0.5, "--"), (1.0, "-."), (2.0, ":")]:
-    ax.plot(fpr, wi.PureDP(epsilon).roc().tpr(fpr), style, label=f"pure DP, ε = {epsilon:g}")
+    ax.plot(fpr, wi.PureDP(epsilon).roc.tpr(fpr), style, label=f"pure DP, ε = {epsilon:g}")
 ax.plot([0, 1], [0, 1], color="0.8", zorder=0)
 ax.set(xlabel="false-positive rate", ylabel="true-positive rate, at most", aspect="equal")
 ax.legend(loc="lower right")

@@ -25,10 +25,10 @@ def main() -> None:
     promise = truth.dp()
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.2), layout="constrained")
-    reported.roc().plot(ax=left, scale="log", label=f"({reported.epsilon:.2f}, 1e-5)-DP as reported")
-    run.roc().plot(ax=left, scale="log", label="the run itself")
+    reported.roc.plot(ax=left, scale="log", label=f"({reported.epsilon:.2f}, 1e-5)-DP as reported")
+    run.roc.plot(ax=left, scale="log", label="the run itself")
     left.set_title("A DP-SGD run: noise 0.8, rate 0.004, 2,000 steps", fontsize=10)
-    promise.roc().plot(ax=right, label=f"{promise.epsilon:.2f}-DP: knows everybody else")
+    promise.roc.plot(ax=right, label=f"{promise.epsilon:.2f}-DP: knows everybody else")
     truth.roc(7).plot(ax=right, label="knows the pool only: the truth")
     right.set_title("A noisy mean of 4 out of 8 people, most exposed person", fontsize=10)
     figure.savefig(TARGET, dpi=110)

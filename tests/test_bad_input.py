@@ -41,7 +41,7 @@ REFUSED = {
 TWO = wi.worlds.uniform_subsets("abcd", 2)
 GAME = TWO.play(lambda records: {"yes" if "a" in records else "no": 1.0})
 LOUD = wi.worlds.uniform_subsets(range(4), 2).play(wi.mechanisms.Laplace(sum, 1.0))
-CURVE, SMOOTH = wi.PureDP(1.0).roc(), wi.GaussianDP(1.0).roc()
+CURVE, SMOOTH = wi.PureDP(1.0).roc, wi.GaussianDP(1.0).roc
 GUARANTEES = [
     wi.PureDP(1.0),
     wi.ApproxDP(1.0, 1e-5),
@@ -570,7 +570,7 @@ OTHERS = [
     ("an endless δ", lambda: wi.ApproxDP(1.0, 10**400), InputError, "delta"),
     ("an endless negative ε", lambda: wi.PureDP(-(10**400)), InputError, "epsilon"),
     ("endless steps", lambda: wi.DPSGD(1.0, 0.1, 10**400), InputError, "steps"),
-    ("steps beyond any memory", lambda: wi.DPSGD(1.0, 0.1, 10**20).advantage(), InputError, "steps"),
+    ("steps beyond any memory", lambda: wi.DPSGD(1.0, 0.1, 10**20).advantage, InputError, "steps"),
 ]
 
 

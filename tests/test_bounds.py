@@ -31,7 +31,7 @@ def ceiling(table, quantity):
     """The exact limit of each quantity under (ε, δ)-DP."""
     guarantee = wi.ApproxDP(table.epsilon, table.delta)
     return {
-        "advantage": guarantee.advantage(),
+        "advantage": guarantee.advantage,
         "accuracy": guarantee.accuracy(table.prior),
         "ppv": guarantee.posterior(table.prior)[1],
     }[quantity]
@@ -83,7 +83,7 @@ def test_the_gaussian_row_uses_the_least_noise():
     assert mu == 1 / 3.730631634815944
     value = row(bounds.table(1.0, 1e-5), "advantage", "Mahloujifar").value
     assert 0.5 + value / 2 == pytest.approx(GOLDEN["thudi"]["acc_at_balle_wang"], rel=1e-12)
-    assert value == pytest.approx(wi.GaussianDP(mu).advantage(), rel=1e-12)
+    assert value == pytest.approx(wi.GaussianDP(mu).advantage, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (0.1, 1e-6), (3.0, 1e-9), (10.0, 0.3), (30.0, 1e-5)])

@@ -47,8 +47,8 @@ def test_advantage_is_kept(delta, share):
     target = delta + share * (1.0 - delta)
     assume(delta + 1e-9 < target < 1.0 - 1e-9)
     found = calibrate.epsilon(advantage=target, delta=delta)
-    assert found.advantage() <= target
-    assert bolder(found, 1 + 1e-6).advantage() > target
+    assert found.advantage <= target
+    assert bolder(found, 1 + 1e-6).advantage > target
 
 
 @given(priors, st.floats(0.0, 1.0))
@@ -166,7 +166,7 @@ def test_mip_keeps_the_accuracy(share, q):
 @given(st.floats(0.0, 1.0))
 def test_mip_keeps_the_advantage(target):
     found = calibrate.mip(advantage=target)
-    assert found.advantage() <= target
+    assert found.advantage <= target
     assert found.eta == pytest.approx(target / 2, abs=1e-15)
 
 
@@ -250,8 +250,8 @@ def test_noise_for_an_advantage():
     found = calibrate.dpsgd(0.001, 10000, advantage=0.1)
     assert (found.sample_rate, found.steps) == (0.001, 10000)
     assert 0.7030 <= found.noise_multiplier <= 0.7040
-    check_noise(found, lambda g: g.advantage(), 0.1)
-    assert found.advantage() >= 0.0999
+    check_noise(found, lambda g: g.advantage, 0.1)
+    assert found.advantage >= 0.0999
 
 
 def test_noise_for_an_accuracy_at_a_small_prior():
@@ -280,7 +280,7 @@ def test_noise_of_full_batches_is_that_of_a_gaussian(steps, advantage):
 
     exact = math.sqrt(steps) / (2 * float(ndtri(0.5 + advantage / 2)))
     found = calibrate.dpsgd(1.0, steps, advantage=advantage)
-    assert found.advantage() <= advantage
+    assert found.advantage <= advantage
     assert exact * (1 - 1e-12) <= found.noise_multiplier <= exact * (1 + 1.1e-4)
 
 
@@ -291,7 +291,7 @@ def test_noise_of_one_step_has_a_closed_form(rate, advantage):
 
     exact = 1 / (2 * float(ndtri(0.5 + advantage / rate / 2)))
     found = calibrate.dpsgd(rate, 1, advantage=advantage)
-    assert found.advantage() <= advantage
+    assert found.advantage <= advantage
     assert exact * (1 - 1e-12) <= found.noise_multiplier <= exact * (1 + 1.1e-4)
 
 
@@ -335,10 +335,10 @@ def test_tighter_targets_need_more_noise():
 @given(st.floats(0.005, 0.5), st.integers(1, 30), st.floats(0.01, 0.3))
 def test_noise_is_safe_for_random_runs(rate, steps, advantage):
     found = calibrate.dpsgd(rate, steps, advantage=advantage)
-    assert found.advantage() <= advantage
+    assert found.advantage <= advantage
     if found.noise_multiplier > 0.0:
         weaker = wi.DPSGD(found.noise_multiplier * (1 - 3e-4), rate, steps)
-        assert weaker.advantage() > advantage * (1 - 1e-5)
+        assert weaker.advantage > advantage * (1 - 1e-5)
 
 
 @pytest.mark.parametrize(("sensitivity", "golden"), [(1.0, 3.730631634815944), (2.0, 7.46126326963189)])

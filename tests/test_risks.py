@@ -11,14 +11,14 @@ import whosin as wi
 from whosin import Roc, risks
 
 CURVES = {
-    "pure": wi.PureDP(1.0).roc(),
-    "approximate": wi.ApproxDP(0.5, 0.05).roc(),
-    "one-sided": wi.MembershipPrivacy(3.0).roc(),
-    "diagonal": wi.PureDP(0.0).roc(),
-    "corner": wi.PureDP(math.inf).roc(),
-    "gaussian": wi.GaussianDP(1.0).roc(),
-    "sampled": wi.DPSGD(0.7, 0.2, 1).roc(),
-    "composed": wi.DPSGD(0.8, 0.05, 40).roc(),
+    "pure": wi.PureDP(1.0).roc,
+    "approximate": wi.ApproxDP(0.5, 0.05).roc,
+    "one-sided": wi.MembershipPrivacy(3.0).roc,
+    "diagonal": wi.PureDP(0.0).roc,
+    "corner": wi.PureDP(math.inf).roc,
+    "gaussian": wi.GaussianDP(1.0).roc,
+    "sampled": wi.DPSGD(0.7, 0.2, 1).roc,
+    "composed": wi.DPSGD(0.8, 0.05, 40).roc,
 }
 each_curve = pytest.mark.parametrize("roc", CURVES.values(), ids=CURVES.keys())
 each_prior = pytest.mark.parametrize("prior", [0.5, 0.1, 0.01, 0.9])

@@ -15,7 +15,7 @@ from whosin import Roc
 
 INF = math.inf
 TRIANGLE = Roc([0.25], [0.75])
-SMOOTH = [wi.GaussianDP(0.3).roc(), wi.GaussianDP(2.0).roc(), wi.DPSGD(1.0, 0.1, 1).roc(), wi.DPSGD(0.7, 0.6, 1).roc()]
+SMOOTH = [wi.GaussianDP(0.3).roc, wi.GaussianDP(2.0).roc, wi.DPSGD(1.0, 0.1, 1).roc, wi.DPSGD(0.7, 0.6, 1).roc]
 
 
 def weights(size):
@@ -334,23 +334,23 @@ def test_dominates_means_nowhere_below(first, second):
 def test_a_line_against_a_smooth_curve_is_judged_exactly():
     gaussian = wi.GaussianDP(1.0)
     touching = gaussian.implies(wi.ApproxDP, delta=1e-5)
-    assert touching.roc().dominates(gaussian.roc(), 1e-15)
-    assert not wi.ApproxDP(touching.epsilon * (1 - 1e-9), 1e-5).roc().dominates(gaussian.roc())
-    assert not wi.PureDP(20.0).roc().dominates(gaussian.roc())
-    assert not gaussian.roc().dominates(touching.roc())
+    assert touching.roc.dominates(gaussian.roc, 1e-15)
+    assert not wi.ApproxDP(touching.epsilon * (1 - 1e-9), 1e-5).roc.dominates(gaussian.roc)
+    assert not wi.PureDP(20.0).roc.dominates(gaussian.roc)
+    assert not gaussian.roc.dominates(touching.roc)
 
 
 def test_a_smooth_curve_against_a_line():
     pure = wi.PureDP(1.0)
     above = pure.implies(wi.GaussianDP)
-    assert above.roc().dominates(pure.roc(), 1e-15)
-    assert not wi.GaussianDP(above.mu * (1 - 1e-6)).roc().dominates(pure.roc())
+    assert above.roc.dominates(pure.roc, 1e-15)
+    assert not wi.GaussianDP(above.mu * (1 - 1e-6)).roc.dominates(pure.roc)
 
 
 def test_smooth_curves_against_each_other():
-    assert wi.GaussianDP(1.0).roc().dominates(wi.GaussianDP(0.999).roc())
-    assert not wi.GaussianDP(0.999).roc().dominates(wi.GaussianDP(1.0).roc())
-    assert wi.GaussianDP(1.0).roc().dominates(wi.DPSGD(1.0, 0.5, 1).roc())
+    assert wi.GaussianDP(1.0).roc.dominates(wi.GaussianDP(0.999).roc)
+    assert not wi.GaussianDP(0.999).roc.dominates(wi.GaussianDP(1.0).roc)
+    assert wi.GaussianDP(1.0).roc.dominates(wi.DPSGD(1.0, 0.5, 1).roc)
 
 
 # --- printing --------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ def test_to_dict_keeps_few_vertices_as_they_are():
     assert TRIANGLE.to_dict() == {"fpr": [0.0, 0.25, 1.0], "tpr": [0.0, 0.75, 1.0]}
 
 
-@pytest.mark.parametrize("roc", [SMOOTH[1], wi.DPSGD(0.8, 0.05, 40).roc()], ids=["smooth", "many vertices"])
+@pytest.mark.parametrize("roc", [SMOOTH[1], wi.DPSGD(0.8, 0.05, 40).roc], ids=["smooth", "many vertices"])
 @pytest.mark.parametrize("points", [3, 21, 201])
 def test_to_dict_samples_the_rest(roc, points):
     shown = json.loads(json.dumps(roc.to_dict(points), allow_nan=False))
@@ -373,4 +373,4 @@ def test_to_dict_samples_the_rest(roc, points):
 
 def test_repr_says_what_it_is():
     assert repr(TRIANGLE) == "Roc(3 vertices, advantage 0.5)"
-    assert repr(wi.GaussianDP(1.0).roc()) == "Roc(smooth, advantage 0.382925)"
+    assert repr(wi.GaussianDP(1.0).roc) == "Roc(smooth, advantage 0.382925)"

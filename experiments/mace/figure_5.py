@@ -32,8 +32,8 @@ def promises(epsilon: float, rate: float, steps: int) -> dict[str, float]:
     return {
         "noise_multiplier": noise,
         "as_printed": math.tanh(epsilon / 2.0),
-        "epsilon_delta": wi.ApproxDP(epsilon, PRIVATE_DELTA).advantage(),
-        "dpsgd": training.advantage(),
+        "epsilon_delta": wi.ApproxDP(epsilon, PRIVATE_DELTA).advantage,
+        "dpsgd": training.advantage,
         "dpsgd_replace": wi.risks.advantage(training.replace_roc()),
     }
 

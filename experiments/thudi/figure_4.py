@@ -59,7 +59,7 @@ def study(noise: float, offsets: dict[str, list[float]]) -> dict[str, Any]:
     return {
         "noise": noise,
         "epsilon_at_delta_1e-5": gauss.implies(wi.ApproxDP, delta=DELTA).epsilon,
-        "delta_at_epsilon_1": gauss.roc().divergence(math.exp(EPSILON)),
+        "delta_at_epsilon_1": gauss.roc.divergence(math.exp(EPSILON)),
         "positive_accuracy": [positive_accuracy(noise, a) for a in offsets["positive"]],
         "accuracy": [accuracy(noise, a) for a in offsets["accuracy"]],
         "largest_posterior": gauss.posterior(PRIOR)[1],

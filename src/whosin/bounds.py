@@ -182,7 +182,7 @@ def erlingsson(epsilon: float, delta: float = 0.0) -> float:
 
 def humphries(epsilon: float, delta: float = 0.0) -> float:
     """Return Humphries et al.'s (2020) bound on the advantage, (e^ε - 1 + 2δ)/(e^ε + 1): tight."""
-    return ApproxDP(epsilon, delta).advantage()
+    return ApproxDP(epsilon, delta).advantage
 
 
 def sablayrolles(epsilon: float, prior: float = 0.5) -> float:
@@ -208,7 +208,7 @@ def mace_average(epsilon: float, prior: float = 0.5) -> float:
 
 def mahloujifar(mu: float) -> float:
     """Return the exact advantage against the Gaussian mechanism, 2Φ(μ/2) - 1 (Mahloujifar et al. 2022)."""
-    return GaussianDP(mu).advantage()
+    return GaussianDP(mu).advantage
 
 
 def _pure(delta: float, value: float) -> float | None:
@@ -380,7 +380,7 @@ def _gaussian_mu(epsilon: float, delta: float) -> float | None:
     from scipy.optimize import brentq
 
     def excess(log_mu: float) -> float:
-        return GaussianDP(math.exp(log_mu)).roc().divergence(math.exp(min(epsilon, 700.0))) - delta
+        return GaussianDP(math.exp(log_mu)).roc.divergence(math.exp(min(epsilon, 700.0))) - delta
 
     if excess(_LEAST_LOG_MU) >= 0.0:
         return math.exp(_LEAST_LOG_MU)

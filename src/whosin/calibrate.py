@@ -225,7 +225,7 @@ class _Target:
         if self.name == "accuracy":
             return guarantee.accuracy(prior)
         if self.name == "advantage":
-            return guarantee.advantage()
+            return guarantee.advantage
         return float(guarantee.tpr_at(self.fpr))
 
     def kept(self, risk: float, least: float) -> bool:
@@ -236,7 +236,7 @@ class _Target:
         return float(self.risk(roc, prior))
 
     def blind(self, prior: float) -> float:
-        return self.on(PureDP(0.0).roc(), prior)
+        return self.on(PureDP(0.0).roc, prior)
 
     def __str__(self) -> str:
         return f"tpr_at=({self.limit:g}, {self.fpr:g})" if self.name == "tpr_at" else f"{self.name}={self.limit:g}"
@@ -268,6 +268,6 @@ def _check_reachable(target: _Target, least: float, at: str) -> None:
 
 def _gaussian_guess(target: _Target, rate: float, steps: int, prior: float) -> float:
     """Noise by the central limit theorem of DP-SGD (Dong et al. 2019): μ ≈ q·√(T(e^{1/σ²} - 1))."""
-    holds: Callable[[float], bool] = lambda mu: target.on(GaussianDP(mu).roc(), prior) <= target.limit  # noqa: E731
+    holds: Callable[[float], bool] = lambda mu: target.on(GaussianDP(mu).roc, prior) <= target.limit  # noqa: E731
     mu = max(1e-9, largest_holding(holds, 0.0, 100.0, tolerance=1e-6))
     return 1.0 / math.sqrt(math.log1p((mu / rate) ** 2 / steps))

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import card
 from whosin.errors import (
     CalibrationError,
     ImplicationError,
@@ -193,8 +193,7 @@ class Unlearning:
         )
 
     def _repr_html_(self) -> str:
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def subsample(records: Any, rate: float, rng: Any = None) -> Any:

@@ -60,7 +60,7 @@ def test_explain_json(options, guarantee, prior):
     p = float(prior)
     assert shown["guarantee"] == str(guarantee)
     assert shown["accuracy"] == guarantee.accuracy(p)
-    assert shown["advantage"] == guarantee.advantage()
+    assert shown["advantage"] == guarantee.advantage
     world = {"world": "fixed_size"} if getattr(guarantee, "adjacency", "") == "replace" else {}
     assert shown["posterior"] == list(guarantee.posterior(p, **world))
     assert {"0.001", "0.01"} <= set(shown["tpr_at"])
@@ -99,7 +99,7 @@ def test_printed_limits_are_rounded_up(epsilon):
     guarantee = wi.PureDP(epsilon)
     for label, value in (
         ("accuracy", guarantee.accuracy(0.3)),
-        ("advantage (TPR - FPR)", guarantee.advantage()),
+        ("advantage (TPR - FPR)", guarantee.advantage),
         ("members found at false positive rate 0.001", guarantee.tpr_at(0.001)),
         ("members found at false positive rate 0.0001", guarantee.tpr_at(0.0001)),
     ):
@@ -177,19 +177,19 @@ def test_the_printed_share_is_safe_to_copy(epsilon, posterior):
     ("options", "parameter", "keeps"),
     [
         (["--accuracy", "0.6"], "epsilon", lambda v: wi.PureDP(v).accuracy() <= 0.6),
-        (["--advantage", "0.3"], "epsilon", lambda v: wi.PureDP(v).advantage() <= 0.3),
+        (["--advantage", "0.3"], "epsilon", lambda v: wi.PureDP(v).advantage <= 0.3),
         (["--tpr", "0.1", "--fpr", "0.01"], "epsilon", lambda v: wi.PureDP(v).tpr_at(0.01) <= 0.1),
         (["--posterior", "0.8"], "epsilon", lambda v: wi.PureDP(v).posterior(0.5)[1] <= 0.8),
         (["--accuracy", "0.6123456789", "--mip"], "eta", lambda v: wi.MIP(v).accuracy() <= 0.6123456789),
         (
             ["--advantage", "0.1", "--sample-rate", "0.05", "--steps", "20"],
             "noise_multiplier",
-            lambda v: wi.DPSGD(v, 0.05, 20).advantage() <= 0.1,
+            lambda v: wi.DPSGD(v, 0.05, 20).advantage <= 0.1,
         ),
         (
             ["--advantage", "0.2", "--sample-rate", "0.05", "--steps", "20"],
             "noise_multiplier",
-            lambda v: wi.DPSGD(v, 0.05, 20).advantage() <= 0.2,
+            lambda v: wi.DPSGD(v, 0.05, 20).advantage <= 0.2,
         ),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",

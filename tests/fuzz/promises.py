@@ -43,7 +43,7 @@ def _ask(g, bits):
     prior = bits.share()
     check_json(g.to_dict())
     with contextlib.suppress(WhosinError):
-        values = [g.accuracy(prior), g.advantage(), *g.posterior(prior), g.tpr_at(bits.share())]
+        values = [g.accuracy(prior), g.advantage, *g.posterior(prior), g.tpr_at(bits.share())]
         check_share(*values)
         low, high = values[2:4]
         assert low <= prior * (1 + 1e-12)
@@ -146,7 +146,7 @@ def _compositions(data):
     together = wi.ledger.compose(given * (1 + bits.whole(3)), delta=bits.usual(None, 1e-5, 0.0))
     check_json(together.to_dict())
     check_share(together.advantage)
-    assert together.advantage >= max((g.advantage() for g in given), default=0.0) * (1 - 1e-9)
+    assert together.advantage >= max((g.advantage for g in given), default=0.0) * (1 - 1e-9)
     str(together), str(wi.ledger.Budget(bits.amount(), bits.usual(None, 1e-5), bits.share()))
 
 

@@ -103,7 +103,7 @@ def _population(data):
     check_json(found.to_dict())
     assert (found.per_record >= 0.0).all()
     assert found.pmp.epsilon <= found.dp.epsilon * (1 + 1e-9)
-    check_share(found.pmp.advantage())
+    check_share(found.pmp.advantage)
     str(found), found.explain()
     with contextlib.suppress(WhosinError):
         found._repr_html_()

@@ -36,14 +36,14 @@ def test_noise_for_the_smallest_sensitivity():
 )
 def test_totals_that_promise_next_to_nothing(parts):
     total = wi.ledger.compose(parts, delta=1e-5)
-    assert max(part.advantage() for part in parts) * (1 - 1e-9) <= total.advantage <= 1.0
+    assert max(part.advantage for part in parts) * (1 - 1e-9) <= total.advantage <= 1.0
 
 
 @pytest.mark.parametrize("rate", [TINY, 1e-200, 1e-14])
 @pytest.mark.parametrize("noise", [0.05, 745.0])
 def test_runs_that_hardly_ever_sample_anybody(noise, rate):
     """A run tells no more than who was sampled, and what it tells is not nothing."""
-    found = wi.DPSGD(noise, rate, 2).advantage()
+    found = wi.DPSGD(noise, rate, 2).advantage
     assert 0.0 < found <= 2.0 * rate * (1.0 + 1e-9) + TINY
 
 

@@ -134,25 +134,25 @@ def check_curve(roc):
 
 @every
 def test_the_curve_is_concave_and_ends_in_the_corner(guarantee):
-    check_curve(guarantee.roc())
-    assert guarantee.roc().is_concave
+    check_curve(guarantee.roc)
+    assert guarantee.roc.is_concave
 
 
 @given(random_guarantees)
 def test_random_curves_are_concave_and_end_in_the_corner(guarantee):
-    check_curve(guarantee.roc())
+    check_curve(guarantee.roc)
 
 
 @every
 @at_priors
 def test_accuracy_is_read_off_the_curve(guarantee, prior):
-    best = 1.0 - prior + on_the_curve(guarantee.roc(), prior, 1.0 - prior)
+    best = 1.0 - prior + on_the_curve(guarantee.roc, prior, 1.0 - prior)
     assert guarantee.accuracy(prior) == pytest.approx(max(best, prior, 1.0 - prior), abs=1e-12)
 
 
 @given(random_guarantees, shares)
 def test_accuracy_of_random_guarantees(guarantee, prior):
-    best = 1.0 - prior + on_the_curve(guarantee.roc(), prior, 1.0 - prior)
+    best = 1.0 - prior + on_the_curve(guarantee.roc, prior, 1.0 - prior)
     accuracy = guarantee.accuracy(prior)
     assert max(prior, 1.0 - prior) <= accuracy <= 1.0
     assert accuracy == pytest.approx(max(best, prior, 1.0 - prior), abs=1e-12)
@@ -160,14 +160,14 @@ def test_accuracy_of_random_guarantees(guarantee, prior):
 
 @every
 def test_advantage_is_the_largest_gap(guarantee):
-    assert 0.0 <= guarantee.advantage() <= 1.0
-    assert guarantee.advantage() == pytest.approx(on_the_curve(guarantee.roc(), 1.0, 1.0), abs=1e-12)
-    assert guarantee.advantage() == pytest.approx(2.0 * guarantee.accuracy() - 1.0, abs=1e-12)
+    assert 0.0 <= guarantee.advantage <= 1.0
+    assert guarantee.advantage == pytest.approx(on_the_curve(guarantee.roc, 1.0, 1.0), abs=1e-12)
+    assert guarantee.advantage == pytest.approx(2.0 * guarantee.accuracy() - 1.0, abs=1e-12)
 
 
 @given(random_guarantees)
 def test_advantage_of_random_guarantees(guarantee):
-    assert guarantee.advantage() == pytest.approx(on_the_curve(guarantee.roc(), 1.0, 1.0), abs=1e-12)
+    assert guarantee.advantage == pytest.approx(on_the_curve(guarantee.roc, 1.0, 1.0), abs=1e-12)
 
 
 @every
@@ -182,7 +182,7 @@ def test_tpr_at_keeps_the_shape(guarantee):
         assert isinstance(found, np.ndarray)
         assert found.shape == np.shape(rates)
     assert guarantee.tpr_at([0.1, 0.2])[0] == one
-    assert guarantee.tpr_at(0.1) == guarantee.roc().tpr(0.1)
+    assert guarantee.tpr_at(0.1) == guarantee.roc.tpr(0.1)
 
 
 @every
@@ -212,12 +212,12 @@ def test_posterior_is_bayes_on_the_likelihood_ratios(guarantee, prior):
 @every
 def test_likelihood_ratios_are_the_slopes_of_the_curve(guarantee):
     low, high = guarantee.log_likelihood_ratios()
-    steepest, flattest = guarantee.roc().slopes[1], guarantee.roc().slopes[0]
-    if isinstance(guarantee, wi.DPSGD) and guarantee.roc().vertices is not None and guarantee.steps > 1:
+    steepest, flattest = guarantee.roc.slopes[1], guarantee.roc.slopes[0]
+    if isinstance(guarantee, wi.DPSGD) and guarantee.roc.vertices is not None and guarantee.steps > 1:
         # The composed curve is rounded up, so its right end may be flatter than the truth.
         assert flattest <= math.exp(low) * (1 + 1e-12)
         assert math.isinf(high) == math.isinf(steepest)
-    elif guarantee.advantage() < 1.0:
+    elif guarantee.advantage < 1.0:
         assert flattest == pytest.approx(math.exp(low), abs=1e-12)
         assert steepest == pytest.approx(math.exp(high), rel=1e-9)
 
@@ -227,15 +227,15 @@ def test_likelihood_ratios_are_the_slopes_of_the_curve(guarantee):
 def test_risks_agree_with_the_methods(guarantee, prior):
     low, high = guarantee.posterior(prior, **fixed_world(guarantee))
     assert guarantee.risk("accuracy", prior) == pytest.approx(guarantee.accuracy(prior), abs=1e-12)
-    assert guarantee.risk("advantage", prior) == pytest.approx(guarantee.advantage(), abs=1e-12)
-    assert guarantee.risk("am", prior) == pytest.approx(0.5 + guarantee.advantage() / 2, abs=1e-12)
+    assert guarantee.risk("advantage", prior) == pytest.approx(guarantee.advantage, abs=1e-12)
+    assert guarantee.risk("am", prior) == pytest.approx(0.5 + guarantee.advantage / 2, abs=1e-12)
     assert guarantee.risk("advantage_at_prior", prior) == pytest.approx(2 * guarantee.accuracy(prior) - 1, abs=1e-12)
     assert guarantee.risk(wi.risks.tpr_at_fpr(0.1), prior) == guarantee.tpr_at(0.1)
-    if guarantee.advantage() < 1.0:
+    if guarantee.advantage < 1.0:
         assert guarantee.risk("posterior", prior) == pytest.approx(high, rel=1e-12)
         assert guarantee.risk("ppv", prior) == guarantee.risk("posterior", prior)
         assert guarantee.risk("npv", prior) >= 1.0 - low - 1e-12
-    if guarantee.roc().vertices is None or len(guarantee.roc().vertices) < 10:
+    if guarantee.roc.vertices is None or len(guarantee.roc.vertices) < 10:
         assert guarantee.risk("npv", prior) == pytest.approx(1.0 - low, abs=1e-12)
 
 
@@ -249,7 +249,7 @@ def test_any_callable_is_a_risk(guarantee):
 def test_a_perfect_guarantee_leaves_blind_guessing(guarantee, prior):
     rates = np.linspace(0.0, 1.0, 11)
     assert guarantee.accuracy(prior) == pytest.approx(max(prior, 1.0 - prior), abs=1e-15)
-    assert guarantee.advantage() == 0.0
+    assert guarantee.advantage == 0.0
     assert guarantee.tpr_at(rates) == pytest.approx(rates, abs=1e-15)
     assert guarantee.posterior(prior) == pytest.approx((prior, prior), rel=1e-12)
     assert "no more often than without looking" in guarantee.explain(prior)
@@ -259,7 +259,7 @@ def test_a_perfect_guarantee_leaves_blind_guessing(guarantee, prior):
 @pytest.mark.parametrize("guarantee", USELESS, ids=str)
 def test_a_useless_guarantee_allows_everything(guarantee):
     assert guarantee.accuracy(0.3) == pytest.approx(1.0, abs=1e-15)
-    assert guarantee.advantage() == pytest.approx(1.0, abs=1e-15)
+    assert guarantee.advantage == pytest.approx(1.0, abs=1e-15)
     least = 5e-324 if guarantee == wi.PureDP(1000.0) else 0.0
     assert guarantee.tpr_at([least, 1e-9, 0.5]) == pytest.approx(np.ones(3), abs=1e-15)
     assert guarantee.posterior(0.3) == (0.0, 1.0)
@@ -279,7 +279,7 @@ def test_it_is_a_frozen_value(guarantee):
 
 @every
 def test_it_survives_pickling_and_copying(guarantee):
-    guarantee.roc()
+    assert guarantee.roc is guarantee.roc
     for twin in (pickle.loads(pickle.dumps(guarantee)), copy.deepcopy(guarantee), copy.copy(guarantee)):
         assert twin == guarantee
         assert hash(twin) == hash(guarantee)

@@ -40,14 +40,14 @@ def test_lowy_accuracies(epsilon, name):
 
 @pytest.mark.parametrize(("epsilon", "name"), [(1.0, "tanh_half"), (2.0, "tanh_1"), (10.0, "tanh_5")])
 def test_mace_advantages(epsilon, name):
-    assert wi.PureDP(epsilon).advantage() == pytest.approx(GOLDEN["mace"][name], rel=1e-15)
+    assert wi.PureDP(epsilon).advantage == pytest.approx(GOLDEN["mace"][name], rel=1e-15)
 
 
 @pytest.mark.parametrize(("key", "eta"), GOLDEN["izzo"]["thm4_eta"].items())
 def test_izzo_accuracies(key, eta):
     epsilon, delta = (float(part.split("=")[1]) for part in key.split(","))
     assert wi.ApproxDP(epsilon, delta).accuracy() == pytest.approx(0.5 + eta, rel=1e-15)
-    assert wi.ApproxDP(epsilon, delta).advantage() == pytest.approx(2.0 * eta, abs=1e-15)
+    assert wi.ApproxDP(epsilon, delta).advantage == pytest.approx(2.0 * eta, abs=1e-15)
 
 
 def test_positive_predictive_value_at_a_small_prior():
@@ -63,7 +63,7 @@ def test_gaussian_accuracies():
     assert wi.GaussianDP(1 / printed).accuracy() == pytest.approx(golden["acc_at_4.0412"], rel=1e-15)
     assert wi.GaussianDP(1 / least).accuracy() == pytest.approx(golden["acc_at_balle_wang"], rel=1e-15)
     assert wi.GaussianDP(1 / least).implies(wi.ApproxDP, delta=1e-5).epsilon == pytest.approx(1.0, rel=1e-12)
-    assert wi.GaussianDP(1 / printed).roc().divergence(math.e) == pytest.approx(
+    assert wi.GaussianDP(1 / printed).roc.divergence(math.e) == pytest.approx(
         golden["delta_at_eps1_sigma4.0412"], rel=1e-12
     )
 
@@ -99,16 +99,16 @@ def test_accuracy_in_closed_form(epsilon, delta, prior):
 def test_advantage_in_closed_form(epsilon, delta):
     """Humphries et al. 2020: (e^ε - 1 + 2δ)/(e^ε + 1)."""
     expected = (math.expm1(epsilon) + 2.0 * delta) / (math.exp(epsilon) + 1.0)
-    assert wi.ApproxDP(epsilon, delta).advantage() == pytest.approx(expected, rel=1e-12, abs=1e-300)
+    assert wi.ApproxDP(epsilon, delta).advantage == pytest.approx(expected, rel=1e-12, abs=1e-300)
 
 
 @given(epsilons, priors)
 def test_pure_dp_is_approximate_dp_without_delta(epsilon, prior):
     pure, approximate = wi.PureDP(epsilon), wi.ApproxDP(epsilon, 0.0)
     assert pure.delta == 0.0
-    assert np.array_equal(pure.roc().vertices, approximate.roc().vertices)
+    assert np.array_equal(pure.roc.vertices, approximate.roc.vertices)
     assert pure.posterior(prior) == approximate.posterior(prior)
-    assert pure.advantage() == approximate.advantage()
+    assert pure.advantage == approximate.advantage
     assert pure.log_likelihood_ratios() == approximate.log_likelihood_ratios() == (-epsilon, epsilon)
 
 
@@ -148,14 +148,14 @@ def test_the_curve_is_the_best_any_close_pair_allows(epsilon, delta):
 
 @given(epsilons, deltas, st.floats(0.0, 1e4))
 def test_divergence_is_the_largest_gap_over_the_corners(epsilon, delta, gamma):
-    roc = wi.ApproxDP(epsilon, delta).roc()
+    roc = wi.ApproxDP(epsilon, delta).roc
     x, y = roc.vertices.T
     assert roc.divergence(gamma) == pytest.approx(max(float(np.max(y - gamma * x)), 0.0, 1.0 - gamma), abs=1e-12)
 
 
 @given(st.floats(0.0, 20.0), st.floats(0.0, 0.9))
 def test_divergence_at_e_to_epsilon_is_delta(epsilon, delta):
-    roc = wi.ApproxDP(epsilon, delta).roc()
+    roc = wi.ApproxDP(epsilon, delta).roc
     for curve in (roc, roc.reversed()):
         assert curve.divergence(math.exp(epsilon)) == pytest.approx(delta, abs=1e-15 * (1 + math.exp(epsilon)))
 
@@ -163,7 +163,7 @@ def test_divergence_at_e_to_epsilon_is_delta(epsilon, delta):
 @given(st.floats(0.0, 20.0), st.floats(0.0, 20.0), st.floats(0.0, 0.5), st.floats(0.0, 0.5))
 def test_weaker_parameters_give_a_higher_curve(epsilon, more, delta, extra):
     weak, strong = wi.ApproxDP(epsilon + more, delta + extra), wi.ApproxDP(epsilon, delta)
-    assert weak.roc().dominates(strong.roc(), 1e-15)
+    assert weak.roc.dominates(strong.roc, 1e-15)
 
 
 # --- (ε, δ) of a Gaussian, for every size of μ and δ -----------------------------------------------------------------
@@ -237,7 +237,7 @@ def test_gaussian_curve_to_twelve_digits(mu, fpr):
 @pytest.mark.parametrize("fpr", [1e-12, 1e-9, 1e-6, 1e-3])
 def test_gaussian_curve_read_the_other_way(mu, fpr):
     """The mirror of a Gaussian curve is the curve itself, and the inverse undoes it."""
-    roc = wi.GaussianDP(mu).roc()
+    roc = wi.GaussianDP(mu).roc
     exact = float(exact_gaussian_tpr(mu, fpr))
     assert roc.fpr(exact) == pytest.approx(fpr, rel=1e-10)
     assert roc.reversed().tpr(fpr) == pytest.approx(exact, rel=1e-9)
@@ -250,7 +250,7 @@ def test_gaussian_divergence_against_mpmath(mu, log_gamma):
         m, t = mpmath.mpf(mu), mpmath.mpf(log_gamma)
         exact = mpmath.ncdf(m / 2 - t / m) - mpmath.exp(t) * mpmath.ncdf(-m / 2 - t / m)
         exact = max(exact, 0, 1 - mpmath.exp(t))
-    found = wi.GaussianDP(mu).roc().divergence(math.exp(log_gamma))
+    found = wi.GaussianDP(mu).roc.divergence(math.exp(log_gamma))
     assert found == pytest.approx(float(exact), rel=1e-10, abs=1e-15)
 
 
@@ -258,7 +258,7 @@ def test_gaussian_divergence_against_mpmath(mu, log_gamma):
 def test_gaussian_advantage_against_mpmath(mu):
     with mpmath.workdps(40):
         exact = mpmath.erf(mpmath.mpf(mu) / mpmath.sqrt(8))
-    assert wi.GaussianDP(mu).advantage() == pytest.approx(float(exact), rel=1e-15)
+    assert wi.GaussianDP(mu).advantage == pytest.approx(float(exact), rel=1e-15)
     assert wi.GaussianDP(mu).accuracy() == pytest.approx(0.5 + float(exact) / 2, rel=1e-15)
 
 
@@ -291,8 +291,8 @@ def test_gaussian_epsilon_for_delta_is_exact_and_never_too_small(mu, delta):
 def test_gaussian_epsilon_keeps_the_curve_below(mu, delta):
     gaussian = wi.GaussianDP(mu)
     line = gaussian.implies(wi.ApproxDP, delta=delta)
-    assert gaussian.roc().divergence(math.exp(line.epsilon)) <= delta * (1 + 1e-14) + 1e-16
-    assert line.roc().dominates(gaussian.roc(), 1e-14)
+    assert gaussian.roc.divergence(math.exp(line.epsilon)) <= delta * (1 + 1e-14) + 1e-16
+    assert line.roc.dominates(gaussian.roc, 1e-14)
 
 
 # --- the ends --------------------------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_huge_epsilons_neither_overflow_nor_turn_to_nan(epsilon, delta):
     for guarantee in (wi.ApproxDP(epsilon, delta), wi.PMP(epsilon, delta)):
         numbers = [
             guarantee.accuracy(0.3),
-            guarantee.advantage(),
+            guarantee.advantage,
             *guarantee.tpr_at([1e-12, 0.1, 1.0]),
             guarantee.posterior(0.3)[1],
             guarantee.risk("ppv", 0.3),
@@ -317,14 +317,14 @@ def test_huge_epsilons_neither_overflow_nor_turn_to_nan(epsilon, delta):
 
 def test_delta_one_is_no_promise():
     guarantee = wi.ApproxDP(0.0, 1.0)
-    assert guarantee.accuracy() == guarantee.advantage() == guarantee.tpr_at(0.0) == 1.0
+    assert guarantee.accuracy() == guarantee.advantage == guarantee.tpr_at(0.0) == 1.0
     assert guarantee.posterior(0.2) == (0.0, 1.0)
 
 
 def test_epsilon_zero_with_delta_is_a_parallel_line():
     guarantee = wi.ApproxDP(0.0, 0.25)
     assert guarantee.tpr_at([0.0, 0.5, 0.75, 1.0]) == pytest.approx([0.25, 0.75, 1.0, 1.0], abs=1e-15)
-    assert guarantee.advantage() == 0.25
+    assert guarantee.advantage == 0.25
     assert guarantee.posterior(0.5) == (0.0, 1.0)
 
 
@@ -342,7 +342,7 @@ def test_gaussian_ends():
     assert wi.GaussianDP(1.0).tpr_at([0.0, 1.0]) == pytest.approx([0.0, 1.0], abs=0.0)
     assert wi.GaussianDP(1.0).posterior(0.3) == (0.0, 1.0)
     assert wi.GaussianDP(100.0).tpr_at(1e-12) == 1.0
-    assert wi.GaussianDP(1e-9).advantage() == pytest.approx(1e-9 / math.sqrt(2 * math.pi), rel=1e-12)
+    assert wi.GaussianDP(1e-9).advantage == pytest.approx(1e-9 / math.sqrt(2 * math.pi), rel=1e-12)
 
 
 # --- worlds of the posterior -----------------------------------------------------------------------------------------
@@ -415,11 +415,11 @@ def test_replace_roc_of_a_gaussian_doubles_mu():
 def test_two_steps_stay_below_the_group_privacy_line(epsilon, delta):
     """(ε, δ) twice is at most (2ε, (1 + e^ε)δ)."""
     line = wi.ApproxDP(2 * epsilon, min(1.0, (1 + math.exp(epsilon)) * delta))
-    assert line.roc().dominates(wi.ApproxDP(epsilon, delta).replace_roc(), 1e-12)
+    assert line.roc.dominates(wi.ApproxDP(epsilon, delta).replace_roc(), 1e-12)
 
 
 def test_two_steps_of_pure_dp_have_total_variation_below_one_minus_e_to_minus_epsilon():
     for epsilon in (0.1, 1.0, 3.0):
         two_steps = wi.PureDP(epsilon).replace_roc()
         assert two_steps.divergence(1.0) == pytest.approx(-math.expm1(-epsilon), rel=1e-12)
-        assert two_steps.divergence(1.0) < wi.PureDP(2 * epsilon).advantage()
+        assert two_steps.divergence(1.0) < wi.PureDP(2 * epsilon).advantage

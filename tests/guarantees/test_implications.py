@@ -130,7 +130,7 @@ def test_everything_implies_itself(source):
     params = {"delta": source.delta} if isinstance(source, wi.ApproxDP) else {}
     again = source.implies(type(source), **params)
     assert type(again) is type(source)
-    assert again.roc().tpr([0.0, 0.1, 0.5]) == pytest.approx(source.roc().tpr([0.0, 0.1, 0.5]), rel=1e-12)
+    assert again.roc.tpr([0.0, 0.1, 0.5]) == pytest.approx(source.roc.tpr([0.0, 0.1, 0.5]), rel=1e-12)
     if not params:
         assert again == source
 
@@ -196,7 +196,7 @@ def test_any_train_fraction_by_brute_force(epsilon, delta, q):
     """η = max(mδ, δ + (1-δ)/(1+e^{-ε}) - max(q, 1-q)), the best over the corners of the trade-off region."""
     found = wi.ApproxDP(epsilon, delta, "replace").implies(wi.MIP, train_fraction=q)
     assert found.train_fraction == q
-    assert found.eta == pytest.approx(best_gain(wi.ApproxDP(epsilon, delta).roc(), q), abs=1e-12)
+    assert found.eta == pytest.approx(best_gain(wi.ApproxDP(epsilon, delta).roc, q), abs=1e-12)
     m = min(q, 1 - q)
     formula = max(m * delta, delta + (1 - delta) / (1 + math.exp(-epsilon)) - max(q, 1 - q))
     assert found.eta == pytest.approx(formula, abs=1e-12)
@@ -211,7 +211,7 @@ def test_any_train_fraction_from_add_remove(epsilon, delta, q):
 @given(epsilons, deltas, fractions)
 def test_any_train_fraction_from_pmp(epsilon, delta, q):
     source = wi.PMP(epsilon, delta, q)
-    assert source.implies(wi.MIP).eta == pytest.approx(best_gain(source.roc(), q), abs=1e-12)
+    assert source.implies(wi.MIP).eta == pytest.approx(best_gain(source.roc, q), abs=1e-12)
     assert source.implies(wi.MIP, train_fraction=q) == source.implies(wi.MIP)
 
 
@@ -282,7 +282,7 @@ def test_add_remove_pays_two_steps(epsilon, delta):
     assert replaced.adjacency == "replace"
     assert replaced.epsilon == pytest.approx(2 * epsilon, rel=1e-15)
     assert replaced.delta <= min(1.0, (1 + math.exp(epsilon)) * delta) * (1 + 1e-15)
-    assert replaced.roc().dominates(source.replace_roc(), 1e-11)
+    assert replaced.roc.dominates(source.replace_roc(), 1e-11)
     assert replaced.delta == 0.0 or replaced.delta >= delta * (1 - 1e-12)
     practical = source.implies(wi.PMP)
     assert (practical.epsilon, practical.delta) == (replaced.epsilon, replaced.delta)
@@ -303,9 +303,9 @@ def test_another_delta_touches_the_curve(epsilon, delta, wanted):
     if math.isinf(line.epsilon):
         assert wanted < delta
         return
-    assert line.roc().dominates(source.roc(), 1e-12)
+    assert line.roc.dominates(source.roc, 1e-12)
     if line.epsilon > 1e-3:
-        assert not wi.ApproxDP(line.epsilon * (1 - 1e-6), wanted).roc().dominates(source.roc(), 1e-15)
+        assert not wi.ApproxDP(line.epsilon * (1 - 1e-6), wanted).roc.dominates(source.roc, 1e-15)
     assert wi.PMP(epsilon, delta).implies(wi.PMP, delta=wanted).epsilon == line.epsilon
 
 
@@ -316,8 +316,8 @@ def test_another_delta_touches_the_curve(epsilon, delta, wanted):
 def test_curves_to_pmp(source, delta):
     found = source.implies(wi.PMP, delta=delta)
     assert found.delta == delta
-    assert found.roc().dominates(source.replace_roc(), 1e-12)
-    assert not wi.PMP(found.epsilon * (1 - 1e-6), delta).roc().dominates(source.replace_roc())
+    assert found.roc.dominates(source.replace_roc(), 1e-12)
+    assert not wi.PMP(found.epsilon * (1 - 1e-6), delta).roc.dominates(source.replace_roc())
 
 
 def test_gaussian_between_adjacencies():
@@ -335,17 +335,17 @@ def test_pure_dp_as_gaussian(epsilon):
         exact = 2 * mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * share)
     found = wi.PureDP(epsilon).implies(wi.GaussianDP)
     assert found.mu == pytest.approx(float(exact), rel=1e-9)
-    assert found.roc().dominates(wi.PureDP(epsilon).roc(), 1e-15)
+    assert found.roc.dominates(wi.PureDP(epsilon).roc, 1e-15)
     two_steps = wi.PureDP(epsilon).implies(wi.GaussianDP, adjacency="replace")
     assert two_steps.adjacency == "replace"
     assert two_steps.mu <= wi.PureDP(2 * epsilon).implies(wi.GaussianDP).mu * (1 + 1e-12)
-    assert two_steps.roc().dominates(wi.PureDP(epsilon).replace_roc(), 1e-12)
+    assert two_steps.roc.dominates(wi.PureDP(epsilon).replace_roc(), 1e-12)
 
 
 def test_pure_dp_as_gaussian_at_the_ends():
     assert wi.PureDP(0.0).implies(wi.GaussianDP) == wi.GaussianDP(0.0)
     assert wi.PureDP(INF).implies(wi.GaussianDP) == wi.GaussianDP(INF)
-    assert wi.PureDP(1000.0).implies(wi.GaussianDP).advantage() == 1.0
+    assert wi.PureDP(1000.0).implies(wi.GaussianDP).advantage == 1.0
 
 
 @pytest.mark.parametrize("run", [(1.0, 0.1, 3), (0.8, 0.5, 2), (2.0, 1.0, 10), (0.0, 0.5, 2), (1.0, 0.0, 5)])

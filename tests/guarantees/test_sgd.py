@@ -48,7 +48,7 @@ def test_a_known_run(fpr, tpr):
 
 def test_the_swapped_roles_understate():
     """Thresholding out against in finds 3.62e-5 at FPR 1e-5, little more than half of the member curve."""
-    swapped = RUN.roc().reversed().tpr(1e-5)
+    swapped = RUN.roc.reversed().tpr(1e-5)
     assert swapped == pytest.approx(3.62e-5, rel=2e-3)
     assert swapped < 0.6 * RUN.tpr_at(1e-5)
 
@@ -72,7 +72,7 @@ def test_one_step_closed_form_by_thresholds(noise, rate):
     for cut in np.linspace(-3.0, 5.0, 33) * noise:
         fpr = float(ndtr(-cut / noise))
         tpr = (1 - rate) * fpr + rate * float(ndtr((1 - cut) / noise))
-        roc = wi.DPSGD(noise, rate, 1).roc()
+        roc = wi.DPSGD(noise, rate, 1).roc
         assert roc.tpr(fpr) == pytest.approx(tpr, rel=1e-12)
         assert roc.fpr(tpr) == pytest.approx(fpr, rel=1e-9)
         slope = math.exp(float(loss(cut, noise, rate)))
@@ -95,14 +95,14 @@ def test_one_step_divergence_by_integration(noise, rate):
         ]
         if cut == -40.0 * noise:
             parts = [quad(gap, -INF, 0.5, epsabs=1e-15)[0], quad(gap, 0.5, INF, epsabs=1e-15)[0]]
-        assert wi.DPSGD(noise, rate, 1).roc().divergence(gamma) == pytest.approx(sum(parts), abs=1e-12)
+        assert wi.DPSGD(noise, rate, 1).roc.divergence(gamma) == pytest.approx(sum(parts), abs=1e-12)
         assert sampled_divergence(noise, rate, np.log([gamma]))[0] == pytest.approx(sum(parts), abs=1e-12)
 
 
 def test_one_step_mirror_keeps_its_digits():
     """Small FPRs of the mirrored curve: out is accused where the output falls below c."""
     noise, rate = 1.0, 0.1
-    mirrored = wi.DPSGD(noise, rate, 1).roc().reversed()
+    mirrored = wi.DPSGD(noise, rate, 1).roc.reversed()
     for cut in (-1.0, -2.0, -3.0, -4.0, -5.0, -6.0):
         tpr = float(ndtr(cut / noise))
         fpr = (1 - rate) * tpr + rate * float(ndtr((cut - 1) / noise))
@@ -136,7 +136,7 @@ def two_steps(noise, rate, threshold):
 
 @pytest.mark.parametrize(("noise", "rate"), [(0.8, 0.1), (1.0, 0.5), (2.0, 0.05), (0.5, 0.02)])
 def test_two_steps_against_an_integral(noise, rate):
-    roc = wi.DPSGD(noise, rate, 2).roc()
+    roc = wi.DPSGD(noise, rate, 2).roc
     seen = []
     for threshold in (-0.02, 0.0, 0.02, 0.1, 0.5, 1.0, 2.0, 4.0):
         fpr, tpr = two_steps(noise, rate, threshold)
@@ -157,7 +157,7 @@ def test_a_few_steps_against_a_brute_force_composition(noise, rate, steps):
     edges = noise * np.linspace(-9.0, 9.0 + 1 / noise, 200001)
     out = np.diff(ndtr(edges / noise))
     inside = (1 - rate) * out + rate * np.diff(ndtr((edges - 1) / noise))
-    roc = wi.DPSGD(noise, rate, steps).roc()
+    roc = wi.DPSGD(noise, rate, steps).roc
     for cells in (np.floor(loss(edges[:-1], noise, rate) / 2e-3), np.ceil(loss(edges[1:], noise, rate) / 2e-3)):
         cells = (cells - cells.min()).astype(int)
         one_in, one_out = (np.bincount(cells, law) for law in (inside, out))
@@ -203,8 +203,8 @@ def test_implied_epsilon_agrees_with_an_accountant(noise, rate, steps, delta):
 def test_implied_epsilon_covers_both_directions():
     delta = 1e-5
     bound = math.exp(RUN.implies(wi.ApproxDP, delta=delta).epsilon)
-    assert RUN.roc().divergence(bound) <= delta * (1 + 1e-9)
-    assert RUN.roc().reversed().divergence(bound) <= delta * (1 + 1e-9)
+    assert RUN.roc.divergence(bound) <= delta * (1 + 1e-9)
+    assert RUN.roc.reversed().divergence(bound) <= delta * (1 + 1e-9)
 
 
 def bhattacharyya(noise, rate):
@@ -225,7 +225,7 @@ def test_a_long_run_gives_everybody_away(noise, rate, steps):
     """1 - advantage is at most the Bhattacharyya coefficient to the power of the steps: no mass may get lost."""
     guarantee = wi.DPSGD(noise, rate, steps)
     left = bhattacharyya(noise, rate) ** steps
-    assert guarantee.advantage() >= 1.0 - left - 1e-12
+    assert guarantee.advantage >= 1.0 - left - 1e-12
     assert guarantee.accuracy(0.5) >= 1.0 - left / 2 - 1e-12
     assert guarantee.tpr_at(1.0) == 1.0
 
@@ -249,7 +249,7 @@ def test_full_batches_are_gaussian(noise, steps):
     rates = np.geomspace(1e-9, 1.0, 40)
     run, gaussian = wi.DPSGD(noise, 1.0, steps), wi.GaussianDP(math.sqrt(steps) / noise)
     assert run.tpr_at(rates) == pytest.approx(gaussian.tpr_at(rates), rel=1e-15)
-    assert run.advantage() == pytest.approx(gaussian.advantage(), rel=1e-15)
+    assert run.advantage == pytest.approx(gaussian.advantage, rel=1e-15)
     assert run.replace_roc().tpr(rates) == pytest.approx(gaussian.replace_roc().tpr(rates), rel=1e-15)
     assert run.implies(wi.ApproxDP, delta=1e-6).epsilon == gaussian.implies(wi.ApproxDP, delta=1e-6).epsilon
     assert run.implies(wi.MIP) == gaussian.implies(wi.MIP)
@@ -269,7 +269,7 @@ def test_nothing_is_learnt_without_sampling_steps_or_signal(run):
     guarantee = wi.DPSGD(*run)
     rates = np.linspace(0.0, 1.0, 11)
     assert guarantee.tpr_at(rates) == pytest.approx(rates, abs=1e-15)
-    assert guarantee.advantage() == 0.0
+    assert guarantee.advantage == 0.0
     assert guarantee.posterior(0.3) == pytest.approx((0.3, 0.3), rel=1e-15)
     assert guarantee.implies(wi.ApproxDP, delta=0.0).epsilon == 0.0
     assert guarantee.implies(wi.MIP).eta == 0.0
@@ -280,7 +280,7 @@ def test_without_noise_a_sampled_record_is_caught(rate, steps):
     caught = 1.0 - (1.0 - rate) ** steps if rate > 1e-6 else rate * steps
     guarantee = wi.DPSGD(0.0, rate, steps)
     assert guarantee.tpr_at(0.0) == pytest.approx(caught, rel=1e-7)
-    assert guarantee.advantage() == pytest.approx(caught, rel=1e-7)
+    assert guarantee.advantage == pytest.approx(caught, rel=1e-7)
     assert guarantee.tpr_at(0.5) == pytest.approx(0.5 + 0.5 * caught, rel=1e-12)
 
 
@@ -290,8 +290,8 @@ def test_hardly_any_noise_neither_warns_nor_gives_up(noise, rate, steps):
     """The less the noise, the closer to a sampled record being caught; never above what no noise allows."""
     caught = 1.0 - (1.0 - rate) ** steps
     guarantee = wi.DPSGD(noise, rate, steps)
-    assert guarantee.advantage() <= caught + 1e-6
-    assert guarantee.advantage() >= caught * (1 - 1e-5)
+    assert guarantee.advantage <= caught + 1e-6
+    assert guarantee.advantage >= caught * (1 - 1e-5)
     assert guarantee.tpr_at(0.5) == pytest.approx(0.5 + 0.5 * caught, abs=1e-3)
 
 
@@ -299,7 +299,7 @@ def test_hardly_any_noise_neither_warns_nor_gives_up(noise, rate, steps):
 def test_hardly_any_signal(noise, rate, steps):
     """The advantage is small but above that of the limiting Gaussian, √T·rate/σ/√(2π)."""
     floor = math.sqrt(steps) * rate * math.sqrt(math.expm1(1 / noise**2)) / math.sqrt(2 * math.pi)
-    assert 0.5 * floor <= wi.DPSGD(noise, rate, steps).advantage() <= 100 * floor + 1e-9
+    assert 0.5 * floor <= wi.DPSGD(noise, rate, steps).advantage <= 100 * floor + 1e-9
 
 
 # --- likelihood ratios, posterior ------------------------------------------------------------------------------------
@@ -346,7 +346,7 @@ def test_replacing_a_record_by_its_opposite(noise, rate):
 
 def test_replacing_a_record_in_a_long_run():
     limit = RUN.replace_roc()
-    mirror, outsider = RUN.roc().reversed(), RUN.outsider_roc()
+    mirror, outsider = RUN.roc.reversed(), RUN.outsider_roc()
     for fpr in (1e-5, 1e-3, 0.1, 0.5):
         assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(outsider.tpr(fpr)), rel=1e-9)
         assert limit.tpr(fpr) == pytest.approx(RUN.tpr_at(mirror.tpr(fpr)), rel=1e-6)
@@ -363,13 +363,13 @@ def check_monotone(runs):
     fpr = np.array([1e-6, 1e-4, 1e-2, 0.1, 0.5, 0.9])
     for better, worse in itertools.pairwise(curves):
         assert np.all(better.tpr_at(fpr) <= worse.tpr_at(fpr) * (1 + 1e-4) + 1e-9)
-        assert better.advantage() <= worse.advantage() + 1e-6
+        assert better.advantage <= worse.advantage + 1e-6
         assert better.accuracy(0.2) <= worse.accuracy(0.2) + 1e-6
 
 
 def test_more_noise_is_better():
     check_monotone([(noise, 0.02, 50) for noise in (INF, 30.0, 5.0, 2.0, 1.2, 1.0, 0.7, 0.5, 0.3, 0.15)])
-    assert wi.DPSGD(0.15, 0.02, 50).advantage() <= wi.DPSGD(0.0, 0.02, 50).advantage() + 1e-3
+    assert wi.DPSGD(0.15, 0.02, 50).advantage <= wi.DPSGD(0.0, 0.02, 50).advantage + 1e-3
 
 
 def test_a_lower_rate_is_better():
@@ -426,7 +426,7 @@ def test_epsilon_of_a_long_run_is_that_of_the_accountant(run):
 
 @pytest.mark.parametrize("run", [(1.0, 0.3, 2), (1.3, 0.2, 20), (0.7, 0.5, 3)])
 def test_outsider_curve_is_the_mirror_image(run):
-    mirrored, own = wi.DPSGD(*run).roc().reversed(), wi.DPSGD(*run).outsider_roc()
+    mirrored, own = wi.DPSGD(*run).roc.reversed(), wi.DPSGD(*run).outsider_roc()
     fpr = np.linspace(0.0, 1.0, 501)
     assert np.allclose(own.tpr(fpr), mirrored.tpr(fpr), atol=2e-4)
 

@@ -67,7 +67,7 @@ def test_pure_releases_add_up():
     assert Fraction(total.epsilon) >= 3 * Fraction(0.1)
     assert total.epsilon == pytest.approx(0.3, rel=1e-15)
     assert (total.way, total.delta, total.adjacency) == ("sum", 0.0, "add_remove")
-    assert total.advantage < wi.PureDP(0.3).advantage()
+    assert total.advantage < wi.PureDP(0.3).advantage
 
 
 def test_many_small_releases_are_better_than_their_sum():
@@ -100,7 +100,7 @@ def test_gaussian_releases_add_up_in_squares():
     assert total.gaussian.mu >= 5.0
     assert total.way == "gaussian"
     assert total.epsilon == pytest.approx(wi.GaussianDP(5.0).implies(wi.ApproxDP, delta=1e-5).epsilon, rel=1e-12)
-    assert total.advantage == pytest.approx(wi.GaussianDP(5.0).advantage(), rel=1e-12)
+    assert total.advantage == pytest.approx(wi.GaussianDP(5.0).advantage, rel=1e-12)
 
 
 def test_full_batches_are_gaussian():
@@ -115,7 +115,7 @@ def test_two_halves_of_a_run_are_the_run():
     total = compose([wi.DPSGD(1.0, 0.01, 1000)] * 2, delta=1e-6)
     once = run.implies(wi.ApproxDP, delta=1e-6).epsilon
     assert once * (1 - 1e-4) <= total.epsilon <= once * 1.002
-    assert run.advantage() * (1 - 1e-4) <= total.advantage <= run.advantage() * 1.002
+    assert run.advantage * (1 - 1e-4) <= total.advantage <= run.advantage * 1.002
 
 
 @pytest.mark.parametrize(("noise", "rate", "steps"), [(1.0, 0.3, 1), (0.6, 0.05, 1), (1.0, 0.3, 4)])
@@ -126,7 +126,7 @@ def test_a_run_and_a_response_both_ways_round(noise, rate, steps, epsilon, delta
     total = compose([run, wi.PureDP(epsilon)], delta=delta)
 
     def worst(gamma):
-        ways = (run.roc(), run.roc().reversed())
+        ways = (run.roc, run.roc.reversed())
         pair = responses(epsilon, 0.0)[1:3]
         return max(sum(p * curve.divergence(gamma * q / p) for p, q in pair) for curve in ways)
 
@@ -139,7 +139,7 @@ def test_one_release_is_itself():
     run = wi.DPSGD(1.0, 0.01, 100)
     total = compose([run], delta=1e-6)
     assert total.guarantee == run.implies(wi.ApproxDP, delta=1e-6)
-    assert total.advantage == run.advantage()
+    assert total.advantage == run.advantage
     assert compose([wi.ApproxDP(1.0, 1e-6)]).guarantee == wi.ApproxDP(1.0, 1e-6)
     assert compose([wi.PureDP(1.0)]).guarantee == wi.PureDP(1.0)
 
@@ -361,7 +361,7 @@ def test_small_normal_shifts_in_a_product(mu, epsilon):
 
 
 def test_a_law_that_does_not_sum_to_one_is_refused():
-    law, low, high = _pair_of_curve(wi.PureDP(1.0).roc())
+    law, low, high = _pair_of_curve(wi.PureDP(1.0).roc)
 
     def doubled(spacing):
         one = law(spacing)

@@ -61,7 +61,7 @@ def test_many_releases_below_the_last_bit():
 def test_extreme_guarantees_have_a_total(parts):
     total = compose(parts, delta=1e-5)
     assert total.epsilon >= max(compose([part], delta=1e-5).epsilon for part in parts) * (1 - 1e-9)
-    assert max(part.advantage() for part in parts) * (1 - 1e-9) <= total.advantage <= 1.0
+    assert max(part.advantage for part in parts) * (1 - 1e-9) <= total.advantage <= 1.0
 
 
 def test_large_responses_keep_their_digits_beside_a_run():
@@ -70,7 +70,7 @@ def test_large_responses_keep_their_digits_beside_a_run():
     total = compose([wi.PureDP(30.0), run], delta=1e-4)
     corner, gamma = math.exp(-30.0) / (1.0 + math.exp(-30.0)), math.exp(total.epsilon)
     pair = [(1.0 - corner, corner), (corner, 1.0 - corner)]
-    for curve in (run.roc(), run.roc().reversed()):
+    for curve in (run.roc, run.roc.reversed()):
         assert sum(p * curve.divergence(gamma * q / p) for p, q in pair) <= 1e-4 * (1 + 1e-9)
 
 

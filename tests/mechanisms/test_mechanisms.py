@@ -51,7 +51,7 @@ def test_randomised_response_attains_its_guarantee(epsilon, delta):
     assert type(promised) is (wi.PureDP if delta == 0.0 else wi.ApproxDP)
     assert game.dp(delta).epsilon == pytest.approx(epsilon, abs=1e-12)
     assert game.accuracy("a") == pytest.approx(promised.accuracy(), rel=1e-12)
-    exact, limit = game.roc("a"), promised.roc()
+    exact, limit = game.roc("a"), promised.roc
     assert limit.dominates(exact, 1e-12)
     assert exact.dominates(limit, 1e-12)
     assert game.accuracy("b") == pytest.approx(0.5, abs=1e-15)

@@ -41,10 +41,10 @@ def test_advantage_and_what_follows(epsilon, delta):
     with enough(epsilon):
         exact = divergence(corners(epsilon, delta), 1)
         for g in guarantees(epsilon, delta):
-            assert agrees(g.advantage(), exact)
+            assert agrees(g.advantage, exact)
             assert agrees(g.risk("advantage"), exact)
             assert agrees(g.risk("am"), (1 + exact) / 2)
-            assert agrees(g.roc().divergence(1.0), exact, absolute=2.0**-52)
+            assert agrees(g.roc.divergence(1.0), exact, absolute=2.0**-52)
 
 
 @pairs
@@ -105,7 +105,7 @@ MUS = [1e-300, 1e-12, 1e-6, 0.1, 1.0, 5.0, 20.0, 37.0, 100.0]
 @pytest.mark.parametrize("mu", MUS)
 def test_gaussian_advantage_and_accuracy(mu):
     g = wi.GaussianDP(mu)
-    assert agrees(g.advantage(), mpmath.erf(mpf(mu) / mpmath.sqrt(8)))
+    assert agrees(g.advantage, mpmath.erf(mpf(mu) / mpmath.sqrt(8)))
     for prior in PRIORS:
         p, u = mpf(prior), mpf(mu)
         cut = mpmath.log((1 - p) / p) / u
@@ -145,7 +145,7 @@ def test_mip(eta, q):
         exact = min(mpf(1), (limit - (1 - share) * (1 - mpf(fpr))) / share)
         assert agrees(g.tpr_at(fpr), exact, absolute=2.0**-51 / q)
     if q == 0.5:
-        assert agrees(g.advantage(), min(mpf(1), 2 * excess))
+        assert agrees(g.advantage, min(mpf(1), 2 * excess))
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.0 + 2.0**-52, 1.5, 1e6, 1e300, math.inf])
@@ -169,7 +169,7 @@ def test_membership_privacy(gamma, family, negative):
         assert agrees(high, top if family == "bounded" or not negative else mpf(1), ulps=room)
         assert agrees(low, bottom if family == "bounded" or negative else mpf(0), ulps=room)
     if family != "bounded":
-        assert agrees(g.advantage(), limited, absolute=2.0**-52)
+        assert agrees(g.advantage, limited, absolute=2.0**-52)
 
 
 @pytest.mark.parametrize(("rho", "m"), [(0.5, 2), (0.5 + 2.0**-50, 2), (0.75, 2), (0.4, 3), (0.9, 10**6), (1.0, 5)])

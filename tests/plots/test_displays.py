@@ -56,7 +56,7 @@ def drawn(ax):
 
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_an_audit_shows_curve_band_and_promise(scale):
-    promised = wi.PureDP(1.0).roc().tpr(FPR)
+    promised = wi.PureDP(1.0).roc.tpr(FPR)
     display = AuditDisplay(FPR, np.sqrt(FPR), FPR, np.minimum(1.0, 1.2 * np.sqrt(FPR)), "by $x_", scale, promised)
     ax = drawn(display.plot().ax_)
     assert legend(ax) == ["blind guessing", "by $x_", "limits", "promised: at most"]
@@ -82,7 +82,7 @@ def test_the_first_curve_sets_the_limits_of_logarithmic_axes():
     fpr = np.geomspace(1e-4, 1.0, 50)
     ax = AuditDisplay(fpr, fpr, fpr, fpr, scale="log").plot().ax_
     assert ax.get_xlim() == pytest.approx((1e-4, 1.0))
-    wi.PureDP(1.0).roc().plot(ax=ax, label="promised", scale="log")
+    wi.PureDP(1.0).roc.plot(ax=ax, label="promised", scale="log")
     assert ax.get_xlim() == pytest.approx((1e-4, 1.0))
 
 

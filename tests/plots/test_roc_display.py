@@ -11,7 +11,7 @@ import whosin as wi
 from whosin.errors import MissingExtraError
 from whosin.plots.roc import COLOURS, RocDisplay, new_axes
 
-CURVE = wi.PureDP(1.0).roc()
+CURVE = wi.PureDP(1.0).roc
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_the_diagonal_is_drawn_once():
     x, y = ax.lines[0].get_data()
     assert np.array_equal(x, y)
     assert ax.lines[0].get_linestyle() == "--"
-    again = wi.GaussianDP(1.0).roc().plot(ax=ax)
+    again = wi.GaussianDP(1.0).roc.plot(ax=ax)
     assert again is ax
     assert len(ax.lines) == 3
 
@@ -46,7 +46,7 @@ def test_the_diagonal_is_drawn_once():
 def test_curves_on_one_axes_have_different_colours():
     ax = CURVE.plot()
     for mu in (0.5, 1.0, 2.0):
-        wi.GaussianDP(mu).roc().plot(ax=ax)
+        wi.GaussianDP(mu).roc.plot(ax=ax)
     colours = [line.get_color() for line in ax.lines[1:]]
     assert colours == list(COLOURS[:4])
 
@@ -66,7 +66,7 @@ def test_linear_scale():
 
 
 def test_log_scale():
-    ax = wi.GaussianDP(1.0).roc().plot(scale="log")
+    ax = wi.GaussianDP(1.0).roc.plot(scale="log")
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     x, y = ax.lines[-1].get_data()
     assert x.min() > 0.0

@@ -64,7 +64,7 @@ def test_exact_agrees_with_the_enumerated_world(train_fraction, delta, loss):
     assert result.pmp.train_fraction == game.pmp().train_fraction
     assert result.dp_on_records.epsilon <= result.dp_tight.epsilon * (1 + 1e-12) <= result.dp.epsilon * (1 + 1e-12)
     for record in range(8):
-        assert result.pmp.roc().dominates(game.roc(record), 1e-10)
+        assert result.pmp.roc.dominates(game.roc(record), 1e-10)
 
 
 def test_the_label_overstates_the_worst_case():

@@ -495,7 +495,7 @@ def test_theorem_7_the_same_example_has_no_renyi_and_no_trade_off_guarantee(n):
     assert wi.Roc.from_likelihoods(p, q).tpr(0.0) == 1.0
     assert wi.Roc.from_likelihoods(q, p).tpr(0.0) == 1.0
     assert game.mip().eta == pytest.approx(1 / math.comb(n, n // 2), abs=TINY)
-    assert not wi.GaussianDP(20.0).roc().dominates(wi.Roc.from_likelihoods(p, q))
+    assert not wi.GaussianDP(20.0).roc.dominates(wi.Roc.from_likelihoods(p, q))
 
 
 # --- proposition 6 -----------------------------------------------------------------------------------------------
@@ -559,7 +559,7 @@ def test_theorem_8_corrected_tpr_minus_fpr_is_at_most_twice_eta(n, seed):
             assert tpr - fpr <= 2 * eta + TINY
             assert tnr - fnr <= 2 * eta + TINY
             largest = max(largest, tpr - fpr)
-        assert wi.MIP(eta).roc().dominates(game.roc(record), tolerance=1e-13)
+        assert wi.MIP(eta).roc.dominates(game.roc(record), tolerance=1e-13)
     assert largest == pytest.approx(2 * eta, abs=TINY)
 
 
@@ -583,7 +583,7 @@ def test_theorem_8_corrected_is_tight_and_the_printed_one_fails(n, eta):
     assert tpr > fpr + eta  # the printed theorem, violated
     game = wi.worlds.uniform_subsets(range(n), n // 2).play(lambda r: {o: float(p) for o, p in law(r).items()})
     assert game.mip().eta == pytest.approx(float(eta), abs=TINY)
-    assert game.advantage(0) == pytest.approx(game.mip().advantage(), abs=TINY)
+    assert game.advantage(0) == pytest.approx(game.mip().advantage, abs=TINY)
     assert game.roc(0).tpr(float(fpr)) == pytest.approx(wi.MIP(float(eta)).tpr_at(float(fpr)), abs=TINY)
 
 
@@ -615,7 +615,7 @@ def test_theorem_8_for_every_k(n, k, seed):
                 assert tpr <= (1 - q) / q * fpr + eta / q + 1e-13
             else:
                 assert q * tpr <= (2 * q - 1) + eta + (1 - q) * fpr + 1e-13
-        assert game.mip().roc().dominates(game.roc(record), tolerance=1e-13)
+        assert game.mip().roc.dominates(game.roc(record), tolerance=1e-13)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4, 1.0])
@@ -672,9 +672,9 @@ def test_section_3_4_summary_dp_is_stronger_and_mip_weaker():
     for source in sources:
         implied = source.implies(wi.MIP)
         assert 0.0 < implied.eta < 0.5
-        assert implied.advantage() == pytest.approx(source.advantage(), abs=1e-13)
-        assert implied.roc().dominates(source.roc(), tolerance=1e-12)  # weaker: its curve lies above
-        assert not source.roc().dominates(implied.roc())
+        assert implied.advantage == pytest.approx(source.advantage, abs=1e-13)
+        assert implied.roc.dominates(source.roc, tolerance=1e-12)  # weaker: its curve lies above
+        assert not source.roc.dominates(implied.roc)
         with pytest.raises(ImplicationError):
             implied.implies(type(source))
 
@@ -683,5 +683,5 @@ def test_section_3_4_summary_dp_is_stronger_and_mip_weaker():
 def test_section_3_5_curve_of_mip(eta, fpr):
     """MIP's curve at k = n/2 is min(FPR + 2η, 1), twice the printed slack."""
     assert wi.MIP(eta).tpr_at(fpr) == pytest.approx(min(fpr + 2 * eta, 1.0), abs=1e-13)
-    assert wi.MIP(eta).advantage() == pytest.approx(2 * eta, abs=1e-15)
+    assert wi.MIP(eta).advantage == pytest.approx(2 * eta, abs=1e-15)
     assert wi.MIP(eta).accuracy() == pytest.approx(0.5 + eta, abs=1e-15)

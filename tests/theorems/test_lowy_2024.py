@@ -436,7 +436,7 @@ class TestLemma10:
             epsilon = wi.GaussianDP(sensitivity / golden[key]).implies(wi.ApproxDP, delta=1e-5).epsilon
             assert epsilon == pytest.approx(1.0, abs=1e-10)
         assert golden["noise_balle_wang_sens1"] == pytest.approx(3.730631634815944, rel=EXACT)
-        assert wi.GaussianDP(1 / 4.0412).roc().divergence(math.e) == pytest.approx(
+        assert wi.GaussianDP(1 / 4.0412).roc.divergence(math.e) == pytest.approx(
             golden["delta_at_eps1_sigma4.0412"], rel=1e-9
         )
 

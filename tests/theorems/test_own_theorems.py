@@ -143,7 +143,7 @@ def test_0_mip_is_the_same_as_zero_pmp_at_one_half(n, seed):
     assert game.pmp(2 * eta * (1 - 1e-6)).epsilon > 0.0
     assert game.mip().implies(wi.PMP) == wi.PMP(0.0, 2 * eta)
     assert wi.PMP(0.0, 2 * eta).implies(wi.MIP).eta == pytest.approx(eta, abs=1e-15)
-    assert same_curve(game.mip().roc(), wi.PMP(0.0, 2 * eta).roc())
+    assert same_curve(game.mip().roc, wi.PMP(0.0, 2 * eta).roc)
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 2), (4, 3), (4, 1)])
@@ -231,7 +231,7 @@ def test_a_curve_of_mip_is_the_line_of_its_accuracy(share, q, fpr):
     if tpr < 1.0:
         assert q * tpr + (1 - q) * (1 - fpr) == pytest.approx(level, abs=1e-12)
     assert mip.accuracy(q) == pytest.approx(level, abs=1e-15)
-    assert wi.risks.accuracy(mip.roc(), q) == pytest.approx(level, abs=1e-12)
+    assert wi.risks.accuracy(mip.roc, q) == pytest.approx(level, abs=1e-12)
 
 
 # --- h and q: PMP and DP to MIP, the curve attained ----------------------------------------------------------------
@@ -270,8 +270,8 @@ def test_q_curve_of_dp_is_attained_whole(n, k, epsilon, delta):
     """ "Reveal w.p. δ, else respond" reaches the curve of (ε, δ)-DP at every FPR at once, for every n and k."""
     game = wi.worlds.uniform_subsets(range(n), k).play(respond(0, epsilon, delta))
     for promised in (wi.ApproxDP(epsilon, delta, "replace"), wi.PMP(epsilon, delta)):
-        assert same_curve(game.roc(0), promised.roc())
-        assert game.advantage(0) == pytest.approx(promised.advantage(), abs=1e-14)
+        assert same_curve(game.roc(0), promised.roc)
+        assert game.advantage(0) == pytest.approx(promised.advantage, abs=1e-14)
 
 
 def test_q_thudi_bounds_the_posterior_and_not_the_accuracy():
@@ -339,7 +339,7 @@ def test_v1_add_remove_to_replace(seed, delta):
 def test_v1_two_steps_are_attained_by_a_world(epsilon, delta, n, k):
     """A mechanism that is (ε, δ)-DP under add/remove whose replace curve is R∘R exactly, for every n and k."""
     free = wi.ApproxDP(epsilon, delta)
-    law = two_step_world(free.roc(), size=k)
+    law = two_step_world(free.roc, size=k)
     outputs = len(law(()))
     for p, q in adjacent_laws(law, n, "add_remove", outputs=outputs):
         for one, two in ((p, q), (q, p)):
@@ -358,7 +358,7 @@ def test_v1_two_steps_are_attained_by_a_world(epsilon, delta, n, k):
 def test_v1_pure_add_remove_to_mip_is_sharper_than_two_steps_of_epsilon(epsilon, n):
     """Pure add/remove ε ⇒ η = (1-e^-ε)/2 at k = n/2: attained, and below tanh(ε)/2, what 2ε would give."""
     free = wi.PureDP(epsilon)
-    law = two_step_world(free.roc(), size=n // 2)
+    law = two_step_world(free.roc, size=n // 2)
     assert wi.worlds.all_subsets(range(n)).play(law).dp().epsilon == pytest.approx(epsilon, abs=1e-12)
     eta = (1 - math.exp(-epsilon)) / 2
     game = wi.worlds.uniform_subsets(range(n), n // 2).play(law)
@@ -443,7 +443,7 @@ def test_v1_dp_sgd_without_noise_composes_as_it_should(share):
     seen = wi.mechanisms.Subsampled(lambda records: {records: 1.0}, share)
     game = wi.worlds.one_of_two(["x", "y"], "x", "y").play(seen)
     assert same_curve(game.roc("x"), run.replace_roc())
-    assert not run.roc().compose(run.roc()).dominates(game.roc("x"), tolerance=1e-3)
+    assert not run.roc.compose(run.roc).dominates(game.roc("x"), tolerance=1e-3)
     assert wi.worlds.uniform_subsets(["x", "y"], 1).play(seen).mip().eta == pytest.approx(
         run.implies(wi.MIP).eta, abs=1e-14
     )
@@ -472,10 +472,10 @@ def test_v2_dp_sgd_direction():
     """FPR under "out", TPR under "in": 6.26e-5 at FPR 1e-5 (noise .8, rate .004, 2000 steps); swapped 3.63e-5."""
     run = wi.DPSGD(0.8, 0.004, 2000)
     assert run.tpr_at(1e-5) == pytest.approx(6.26e-5, rel=2e-3)
-    assert run.roc().reversed().tpr(1e-5) == pytest.approx(3.63e-5, rel=5e-3)
+    assert run.roc.reversed().tpr(1e-5) == pytest.approx(3.63e-5, rel=5e-3)
     both = run.implies(wi.ApproxDP, delta=1e-5)
-    assert both.roc().dominates(run.roc(), tolerance=1e-12)
-    assert both.roc().dominates(run.roc().reversed(), tolerance=1e-12)
+    assert both.roc.dominates(run.roc, tolerance=1e-12)
+    assert both.roc.dominates(run.roc.reversed(), tolerance=1e-12)
 
 
 @functools.cache
@@ -515,7 +515,7 @@ def test_v2_dp_sgd_curve_is_attained_by_a_run_in_the_stated_direction(steps, bin
     fpr = np.array([0.001, 0.01, 0.1, 0.3, 0.7])
     assert np.all(measured.tpr(fpr) <= run.tpr_at(fpr) + 1e-12)
     assert measured.tpr(fpr) == pytest.approx(run.tpr_at(fpr), abs=3e-3)
-    assert np.max(measured.tpr(fpr) - run.roc().reversed().tpr(fpr)) > 0.01
+    assert np.max(measured.tpr(fpr) - run.roc.reversed().tpr(fpr)) > 0.01
 
 
 # --- v.3: membership privacy ---------------------------------------------------------------------------------------
@@ -599,7 +599,7 @@ def test_v3_curves_are_attained(family, ratio):
         promised = wi.MembershipPrivacy(gamma, family, negative)
         assert game.membership_privacy(negative).gamma == pytest.approx(gamma, abs=1e-14)
         assert promised.tpr_at(fpr) == pytest.approx(formula, abs=1e-14)
-        assert same_curve(game.roc("x"), promised.roc())
+        assert same_curve(game.roc("x"), promised.roc)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -645,7 +645,7 @@ def test_v4_identifiability_to_dp_is_attained(m, rho):
     assert promised.epsilon == pytest.approx(math.log(rho / least), abs=1e-13)
     assert promised.adjacency == "replace"
     assert game.dp().epsilon == pytest.approx(promised.epsilon, abs=1e-13)
-    assert wi.DifferentialIdentifiability(rho, m).roc().dominates(game.roc(0), tolerance=1e-13)
+    assert wi.DifferentialIdentifiability(rho, m).roc.dominates(game.roc(0), tolerance=1e-13)
 
 
 @pytest.mark.parametrize("m", [3, 4])
@@ -715,7 +715,7 @@ def assert_kept(guarantee, game, tolerance=1e-12):
     checked = 0
     for i, record in enumerate(game.world.universe):
         if 0.0 < game.world.inclusion[i] < 1.0:
-            assert guarantee.roc().dominates(game.roc(record), tolerance=tolerance)
+            assert guarantee.roc.dominates(game.roc(record), tolerance=tolerance)
             for prior in (0.1, 0.5, 0.7):
                 assert game.accuracy(record, prior=prior) <= guarantee.accuracy(prior) + tolerance
             checked += 1
@@ -796,11 +796,11 @@ def check_pure_gaussian(seed):
         to = dp.implies(wi.GaussianDP, adjacency=adjacency)
         one_step = 1 / (1 + math.exp(dp.epsilon))
         corner = one_step if adjacency == "add_remove" else one_step * math.exp(-dp.epsilon)
-        limit = dp.roc() if adjacency == "add_remove" else dp.replace_roc()
+        limit = dp.roc if adjacency == "add_remove" else dp.replace_roc()
         assert to.tpr_at(corner) == pytest.approx(1 - one_step, abs=1e-12)  # they touch there
-        assert to.roc().dominates(limit, tolerance=1e-12)
+        assert to.roc.dominates(limit, tolerance=1e-12)
         for p, q in itertools.islice(adjacent_laws(law, 4, adjacency, None if adjacency == "add_remove" else [2]), 6):
-            assert to.roc().dominates(wi.Roc.from_likelihoods(p, q), tolerance=1e-12)
+            assert to.roc.dominates(wi.Roc.from_likelihoods(p, q), tolerance=1e-12)
         assert_kept(to, game)
 
 
@@ -822,7 +822,7 @@ def check_gaussian_gaussian(seed):
     law, dp = binned_sum(seed)
     to = dp.implies(wi.GaussianDP, adjacency="replace")
     for p, q in itertools.islice(adjacent_laws(law, 4, "replace", [2], 12), 8):
-        assert to.roc().dominates(wi.Roc.from_likelihoods(p, q), tolerance=1e-12)
+        assert to.roc.dominates(wi.Roc.from_likelihoods(p, q), tolerance=1e-12)
     assert_kept(to, wi.worlds.uniform_subsets(range(4), 2).play(law))
     assert_kept(dp.implies(wi.GaussianDP), wi.worlds.all_subsets(range(4)).play(law))
 
@@ -1061,7 +1061,7 @@ def check_sgd_gaussian(seed):
     full_batch = math.sqrt(dp.steps) / dp.noise_multiplier if dp.noise_multiplier else math.inf
     assert to.mu == pytest.approx(full_batch, rel=1e-12)
     rates = np.geomspace(1e-9, 1.0, 60)
-    assert np.all(to.roc().tpr(rates) >= dp.roc().tpr(rates) - 1e-9)
+    assert np.all(to.roc.tpr(rates) >= dp.roc.tpr(rates) - 1e-9)
     assert_kept(to, wi.worlds.all_subsets(range(3)).play(law))
 
 
@@ -1316,9 +1316,9 @@ def test_continuous_gaussian_curve_lies_below_gaussian_dp(n, k):
     promised = wi.GaussianDP((max(pool) - min(pool)) / k / 0.7, "replace")
     for record in pool[:1]:
         curve = game.roc(record)
-        assert promised.roc().dominates(curve, tolerance=1e-12)
-        assert game.mip().roc().dominates(curve, tolerance=1e-12)
-        assert game.pmp(0.05).roc().dominates(curve, tolerance=1e-12)
+        assert promised.roc.dominates(curve, tolerance=1e-12)
+        assert game.mip().roc.dominates(curve, tolerance=1e-12)
+        assert game.pmp(0.05).roc.dominates(curve, tolerance=1e-12)
         assert curve.divergence(1.0) == pytest.approx(game.advantage(record), abs=1e-4)
         assert curve.divergence(1.0) <= game.advantage(record) + 1e-13
 

@@ -385,7 +385,7 @@ class TestSection52:
 
     def test_section_5_2_1_noise_is_more_than_needed(self):
         """σ = 4.0412 gives (1, 2.4·10⁻⁶); (1, 10⁻⁵) takes 3.7306."""
-        assert wi.GaussianDP(1 / self.SIGMA).roc().divergence(math.e) == pytest.approx(
+        assert wi.GaussianDP(1 / self.SIGMA).roc.divergence(math.e) == pytest.approx(
             GOLDEN["delta_at_eps1_sigma4.0412"], rel=1e-9
         )
         assert wi.GaussianDP(1 / GOLDEN["noise_balle_wang_sens1"]).implies(wi.ApproxDP, delta=1e-5).epsilon == (

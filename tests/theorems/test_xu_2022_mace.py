@@ -309,7 +309,7 @@ def test_theorem_1_part_4_golden_values():
     """tanh(1/2) = .4621 at p = 1/2; at p = .1, ε = 1: .92146 pointwise and .8 on average."""
     assert wi.bounds.mace_pointwise(1.0) == pytest.approx(GOLDEN["tanh_half"], abs=1e-15)
     assert wi.bounds.mace_average(1.0) == pytest.approx(0.46211715726000974, abs=1e-15)
-    assert wi.PureDP(1.0, "replace").advantage() == pytest.approx(GOLDEN["tanh_half"], abs=1e-15)
+    assert wi.PureDP(1.0, "replace").advantage == pytest.approx(GOLDEN["tanh_half"], abs=1e-15)
     assert wi.bounds.mace_pointwise(1.0, 0.1) == pytest.approx(GOLDEN["bound_p01_eps1_individual"], abs=1e-14)
     assert wi.bounds.mace_pointwise(1.0, 0.1) == pytest.approx(0.9214593988998988, abs=1e-14)
     assert wi.bounds.mace_average(1.0, 0.1) == pytest.approx(GOLDEN["bound_p01_eps1_average"], abs=1e-15)
@@ -524,7 +524,7 @@ def test_lemma_3_case_2_the_direction_flips(p, seed):
 @pytest.mark.parametrize("metric", [F1, F2, JACCARD, KULCZYNSKI_LIKE], ids=lambda m: m.name)
 def test_lemma_3_on_a_smooth_curve(metric):
     """With continuous outputs (two unit normals one apart) the optimum is that of the best threshold on a fine grid."""
-    roc, p = wi.GaussianDP(1.0).roc(), 0.3
+    roc, p = wi.GaussianDP(1.0).roc, 0.3
     fpr = np.linspace(0.0, 1.0, 200_001)
     tpr = roc.tpr(fpr)
     cells = np.array([np.ones_like(fpr), p * tpr, (1 - p) * fpr, p * (1 - tpr), (1 - p) * (1 - fpr)])
@@ -585,4 +585,4 @@ def test_ppv_of_pure_dp_is_the_largest_posterior(p, epsilon):
 def test_equation_8_metrics_need_a_positive_denominator():
     """A ratio whose denominator turns negative for some attack has no meaning and is refused."""
     with pytest.raises(wi.errors.InputError, match="denominator"):
-        RatioMetric((0, 1, 0, 0, 0), (0, 1, -1, 0, 0))(wi.PureDP(1.0).roc(), 0.5)
+        RatioMetric((0, 1, 0, 0, 0), (0, 1, -1, 0, 0))(wi.PureDP(1.0).roc, 0.5)

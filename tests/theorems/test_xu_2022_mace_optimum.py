@@ -215,7 +215,7 @@ def test_theorem_5_needs_samples_in_the_ratio_of_the_prior():
 @pytest.mark.parametrize("p", [0.5, 0.35])
 def test_theorem_6_part_1_consistent_where_densities_exist(p):
     """U_N → Adv_p for N(1, 1) against N(0, 1) with Silverman's bandwidth (h → 0 and Nh → ∞)."""
-    truth = wi.risks.advantage_at_prior(wi.GaussianDP(1.0).roc(), p)
+    truth = wi.risks.advantage_at_prior(wi.GaussianDP(1.0).roc, p)
     errors = []
     for n in (300, 300_000):
         rng = np.random.default_rng([60, n])
@@ -308,7 +308,7 @@ def test_algorithm_1(p):
     pool = Experiment(rng.normal(1, 1, 50_000), rng.normal(0, 1, 50_000), p)
     answer, label = pool.draw(20_000, fixed=True, rng=71)
     inside, outside = answer[label == 1], answer[label == -1]
-    truth = wi.risks.advantage_at_prior(wi.GaussianDP(1.0).roc(), p)
+    truth = wi.risks.advantage_at_prior(wi.GaussianDP(1.0).roc, p)
     assert total_variation(inside, outside, p) == pytest.approx(truth, abs=0.03)
     edges = np.linspace(-3, 4, 30)
     x, y = (np.bincount(np.digitize(side, edges), minlength=31) for side in (inside, outside))
@@ -494,7 +494,7 @@ def test_theorem_8_needs_a_positive_denominator():
 def test_theorem_9_and_algorithm_3_the_threshold_becomes_optimal():
     """F1 on N(1, 1) against N(0, 1), p = .2: the true F1 of the chosen attack goes up to the optimum."""
     p = 0.2
-    best = F1(wi.GaussianDP(1.0).roc(), p)
+    best = F1(wi.GaussianDP(1.0).roc, p)
     top, bottom = F1._linear(p)
     lost = []
     for n in (300, 100_000):
@@ -514,7 +514,7 @@ def test_theorem_9_and_algorithm_3_the_threshold_becomes_optimal():
 def test_algorithm_3_limits_of_the_library_hold():
     """F1 of the best attacker on N(1, 1) against N(0, 1) lies in the limits."""
     p, runs, misses = 0.2, 80, 0
-    best = F1(wi.GaussianDP(1.0).roc(), p)
+    best = F1(wi.GaussianDP(1.0).roc, p)
     rng = np.random.default_rng(91)
     for run in range(runs):
         found = wi.audit(rng.normal(1, 1, 200), rng.normal(0, 1, 800), prior=p, confidence_level=0.8, rng=run).risk(F1)

@@ -365,7 +365,7 @@ def test_bad_settings(options, error, words):
 
 def test_no_steps_and_one_record():
     still = adapter(steps=0).train(X, Y, np.random.default_rng(0))
-    assert still.guarantee.advantage() == 0.0
+    assert still.guarantee.advantage == 0.0
     assert len(adapter(sample_rate=1.0).train(X[:1], Y[:1], np.random.default_rng(0)).batch_sizes) == 5
 
 

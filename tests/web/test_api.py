@@ -45,7 +45,7 @@ def test_explain(reader, query, guarantee):
     prior = found["prior"]
     assert found["guarantee"] == str(guarantee)
     assert found["accuracy"] == guarantee.accuracy(prior)
-    assert found["advantage"] == guarantee.advantage()
+    assert found["advantage"] == guarantee.advantage
     assert found["posterior"] == list(guarantee.posterior(prior))
     assert found["tpr_at"]["0.01"] == float(guarantee.tpr_at(0.01))
     assert found["explanation"] == guarantee.explain(prior)
@@ -86,10 +86,10 @@ def test_explain_refuses(reader, query):
     ("query", "read", "limit"),
     [
         ("target=accuracy&value=0.6", lambda g: g.accuracy(), 0.6),
-        ("target=advantage&value=0.1&delta=1e-6", lambda g: g.advantage(), 0.1),
+        ("target=advantage&value=0.1&delta=1e-6", lambda g: g.advantage, 0.1),
         ("target=posterior&value=0.2&prior=0.1", lambda g: g.posterior(0.1)[1], 0.2),
         ("target=tpr&value=0.05&fpr=0.01", lambda g: float(g.tpr_at(0.01)), 0.05),
-        ("find=dpsgd&target=advantage&value=0.1&steps=100", lambda g: g.advantage(), 0.1),
+        ("find=dpsgd&target=advantage&value=0.1&steps=100", lambda g: g.advantage, 0.1),
         ("find=mip&target=accuracy&value=0.6", lambda g: g.accuracy(), 0.6),
     ],
 )
@@ -133,7 +133,7 @@ def test_printed_parameters_are_on_the_safe_side(reader):
         assert wi.PureDP(printed).accuracy() <= value
     sentence = reader.get("/api/calibrate?find=dpsgd&target=advantage&value=0.1&steps=100").json()["sentence"]
     noise = float(re.search(r"at least ([\d.]+)", sentence)[1])
-    assert wi.DPSGD(noise, 0.01, 100).advantage() <= 0.1
+    assert wi.DPSGD(noise, 0.01, 100).advantage <= 0.1
 
 
 def test_an_audit_is_that_of_the_library(audited, tables):

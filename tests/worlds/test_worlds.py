@@ -460,9 +460,9 @@ def test_what_a_game_shows_is_consistent(tables):
         assert roc.is_concave
         assert game.advantage(record) == pytest.approx(roc.divergence(1.0), abs=1e-12)
         assert game.accuracy(record) == pytest.approx(wi.risks.accuracy(roc, 0.4), abs=1e-12)
-        assert game.pmp().roc().dominates(roc, 1e-9)
-        assert game.mip().roc().dominates(roc, 1e-9)
-        assert strict.roc().dominates(roc, 1e-9)
+        assert game.pmp().roc.dominates(roc, 1e-9)
+        assert game.mip().roc.dominates(roc, 1e-9)
+        assert strict.roc.dominates(roc, 1e-9)
         seen = [game.posterior(record, s) for s in game.outputs if game.laws[:, game.outputs.index(s)].any()]
         assert wi.risks.ppv(roc, 0.4) == pytest.approx(max(seen), rel=1e-9)
         assert 1 - wi.risks.npv(roc, 0.4) == pytest.approx(min(seen), abs=1e-9)
@@ -527,8 +527,8 @@ def test_gaussian_on_two_data_sets(shift):
     scale = 0.5
     game = worlds.uniform_subsets((0.0, shift), 1).play(Gaussian(sum, scale))
     exact = wi.GaussianDP(shift / scale)
-    assert game.advantage(0.0) == pytest.approx(exact.advantage(), abs=1e-12)
-    assert game.advantage(0.0) >= exact.advantage() - 1e-15
+    assert game.advantage(0.0) == pytest.approx(exact.advantage, abs=1e-12)
+    assert game.advantage(0.0) >= exact.advantage - 1e-15
     assert game.pmp().epsilon == INF
     for delta in (1e-4, 0.01, 0.2):
         promised = exact.implies(wi.ApproxDP, delta=delta).epsilon
@@ -625,9 +625,9 @@ def test_noisy_games_are_consistent(kind, seed):
         assert max(q, 1 - q) <= game.accuracy(record) <= 1.0
         for prior in (q, 0.5, 0.2, 0.7):
             assert -1e-12 <= game.accuracy(record, prior) - wi.risks.accuracy(roc, prior) < game.error + 1e-4
-        assert practical.roc().dominates(roc, 1e-9)
-        assert average.roc().dominates(roc, 1e-9)
-        assert strict.roc().dominates(roc, 1e-9)
+        assert practical.roc.dominates(roc, 1e-9)
+        assert average.roc.dominates(roc, 1e-9)
+        assert strict.roc.dominates(roc, 1e-9)
     assert practical.epsilon <= strict.epsilon + 1e-9
     assert game.error < 1e-6
 

@@ -117,7 +117,7 @@ def test_steps_are_counted_exactly(rate, steps, monkeypatch):
     model.fit(records(DENSE, 10).numpy(), y=np.arange(10) % 2, epochs=3, rng=0)
     assert model.steps == len(calls) == steps
     promise = wi.DPSGD(model.noise_multiplier, model.sample_rate, model.steps)
-    assert 0.0 < promise.advantage() < 1.0
+    assert 0.0 < promise.advantage < 1.0
 
 
 def test_records_enter_by_independent_tosses(monkeypatch):

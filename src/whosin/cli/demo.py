@@ -61,15 +61,15 @@ def _training_run(console: Any) -> None:
     console.rule("3. What does this training run promise?", align="left")
     with render.spinner("Composing 2,000 steps"):
         training = wi.DPSGD(noise_multiplier=0.8, sample_rate=0.004, steps=2000)
-        training.roc()
+        training.tpr_at(0.5)
     render.guarantee_text(training, prior=0.5)
     with render.spinner("Searching for the smallest noise"):
         quieter = wi.calibrate.dpsgd(sample_rate=0.004, steps=2000, advantage=0.05)
     console.print()
     console.print(
         f"To keep every attacker's advantage below 0.05, raise the noise multiplier to "
-        f"{render.number(quieter.noise_multiplier)}: advantage at most {render.number(quieter.advantage())} instead of "
-        f"{render.number(training.advantage())}."
+        f"{render.number(quieter.noise_multiplier)}: advantage at most {render.number(quieter.advantage)} instead of "
+        f"{render.number(training.advantage)}."
     )
 
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin import risks
+from whosin.answers import Answer, CurveAnswer
 from whosin.errors import check_prior
+from whosin.risks import Risk
 from whosin.roc import Roc
 
-__all__ = ["Guarantee"]
+__all__ = ["Guarantee", "Promised"]
 
 Other = TypeVar("Other", bound="Guarantee")
 
 
 @dataclasses.dataclass(frozen=True)
-class Guarantee(ABC):
+class Guarantee(CurveAnswer):
     """A promise about what any attacker can learn on membership: an upper limit on its ROC, with its assumptions."""
 
     @abstractmethod
@@ -29,68 +30,14 @@ class Guarantee(ABC):
         """Build the upper limit of any attacker's ROC."""
 
     @cached_property
-    def _roc(self) -> Roc:
+    def roc(self) -> Roc:
+        """The upper limit of any attacker's ROC."""
         return self._build_roc()
-
-    @property
-    @abstractmethod
-    def assumes(self) -> tuple[str, ...]:
-        """The assumptions under which the numbers hold, in words."""
 
     @property
     @abstractmethod
     def _attacker(self) -> str:
         """Who the attacker is, as the subject of a sentence."""
-
-    def roc(self) -> Roc:
-        """Return the upper limit of any attacker's ROC."""
-        return self._roc
-
-    def accuracy(self, prior: float = 0.5) -> float:
-        """Return the best share of right guesses at that prior, never below max(prior, 1-prior)."""
-        return risks.accuracy(self.roc(), prior)
-
-    def advantage(self) -> float:
-        """Return the largest TPR - FPR."""
-        return risks.advantage(self.roc())
-
-    def tpr_at(self, fpr: ArrayLike) -> float | NDArray[np.float64]:
-        """Return the largest TPR at each FPR: a float for a number, an array for an array."""
-        value: float | NDArray[np.float64] = self.roc().tpr(fpr)
-        return value
-
-    def log_likelihood_ratios(self) -> tuple[float, float]:
-        """Return the smallest and largest ln P(output | in) / P(output | out) that the guarantee allows."""
-        low, high = self.roc().slopes
-        return (math.log(low) if low > 0 else -math.inf), (math.log(high) if high > 0 else -math.inf)
-
-    def posterior(self, prior: float) -> tuple[float, float]:
-        """Return the range of P(record in D | any output): the prior odds times the extreme likelihood ratios.
-
-        The upper end is 1.0 where nothing smaller is true, the lower end 0.0 where nothing larger is.
-        """
-        prior = check_prior(prior)
-        low, high = self.log_likelihood_ratios()
-        return risks.posterior_at(prior, low), risks.posterior_at(prior, high)
-
-    def risk(self, metric: str | risks.Risk, prior: float = 0.5) -> float:
-        """Return the largest value of any metric of :mod:`whosin.risks` at that prior.
-
-        Where the guarantee has a closed form of its own, that is taken: differences of rates that are read off a curve
-        lose the digits of small risks.
-        """
-        prior, named = check_prior(prior), risks.resolve(metric)
-        if named is risks.accuracy:
-            return self.accuracy(prior)
-        if named is risks.advantage:
-            return self.advantage()
-        if named is risks.am:
-            return 0.5 + 0.5 * self.advantage()
-        if named is risks.ppv:
-            return risks.posterior_at(prior, self.log_likelihood_ratios()[1])
-        if named is risks.npv:
-            return risks.absence_at(prior, self.log_likelihood_ratios()[0])
-        return float(named(self.roc(), prior))
 
     def implies(self, target: type[Other], **params: Any) -> Other:
         """Return the tightest guarantee of class ``target`` that follows from this one.
@@ -139,12 +86,6 @@ class Guarantee(ABC):
         plain = {k: ("inf" if isinstance(v, float) and math.isinf(v) else v) for k, v in fields.items()}
         return {"guarantee": type(self).__name__, **plain, "assumes": list(self.assumes)}
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
-
     def __str__(self) -> str:
         fields = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in dataclasses.fields(self))
         return f"{type(self).__name__}({fields})"
@@ -156,6 +97,45 @@ class Guarantee(ABC):
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+class Promised(Answer):
+    """An answer that comes down to one guarantee, and answers by it."""
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The guarantee."""
+
+    @property
+    def roc(self) -> Roc:
+        """The upper limit of any attacker's ROC."""
+        return self.guarantee.roc
+
+    @property
+    def advantage(self) -> float:
+        """The largest TPR - FPR."""
+        return self.guarantee.advantage
+
+    def accuracy(self, prior: float = 0.5) -> float:
+        """Return the best share of right guesses at that prior, never below max(prior, 1-prior)."""
+        return self.guarantee.accuracy(prior)
+
+    def posterior(self, prior: float) -> tuple[float, float]:
+        """Return the range of P(record in D | any output)."""
+        return self.guarantee.posterior(prior)
+
+    def tpr_at(self, fpr: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the largest TPR at each FPR: a float for a number, an array for an array."""
+        return self.guarantee.tpr_at(fpr)
+
+    def risk(self, metric: str | Risk, prior: float = 0.5) -> float:
+        """Return the largest value of any metric of :mod:`whosin.risks` at that prior."""
+        return self.guarantee.risk(metric, prior)
+
+    def implies(self, target: type[Other], **params: Any) -> Other:
+        """Return the tightest guarantee of class ``target`` that follows."""
+        return self.guarantee.implies(target, **params)
 
 
 def _short(value: Any) -> str:

@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import card
 from whosin.errors import ImplicationError, InputTypeError, check_number
 from whosin.guarantees import (
     DPSGD,
@@ -102,7 +103,7 @@ class Composition:
             "every release used randomness of its own; a later one may have looked at the outputs of earlier ones",
             "every recorded guarantee is true, and every release from these people is recorded",
         )
-        added = self.sum is not None and self.way == "sum" and self.advantage == self.sum.advantage()
+        added = self.sum is not None and self.way == "sum" and self.advantage == self.sum.advantage
         if added or self.way in ("alone", "no bound"):
             return lines
         what = "for the advantage: " if self.way == "sum" else ""
@@ -130,10 +131,7 @@ class Composition:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>Assumes:</p><ul>{items}</ul>"
+        return card(str(self), lists={"Assumes": self.assumes})
 
 
 def why_not(guarantee: Guarantee | None) -> str | None:
@@ -202,11 +200,11 @@ def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Co
     target = _default_delta(parts, added, adjacency) if delta is None else delta
     found: list[tuple[float, float, str]] = []
     if added is not None:
-        found.append((_at(added, target), added.advantage(), "sum"))
+        found.append((_at(added, target), added.advantage, "sum"))
     if normal is not None:
-        found.append((_at(normal, target), normal.advantage(), "gaussian"))
+        found.append((_at(normal, target), normal.advantage, "gaussian"))
     if normal is None and len(parts) == 1:
-        found.append((_at(parts[0], target), parts[0].advantage(), "alone"))
+        found.append((_at(parts[0], target), parts[0].advantage, "alone"))
     elif normal is None and parts:
         found += _by_product(parts, adjacency, target)
     found.append((math.inf, 1.0, "no bound"))
@@ -273,7 +271,7 @@ def _at(guarantee: DifferentialPrivacy, delta: float) -> float:
         if delta <= guarantee.delta or math.isinf(guarantee.epsilon):
             return guarantee.epsilon if delta == guarantee.delta else math.inf
         return min(guarantee.epsilon, guarantee.implies(ApproxDP, delta=delta).epsilon)
-    if guarantee.advantage() == 0.0:
+    if guarantee.advantage == 0.0:
         return 0.0
     return math.inf if delta == 0.0 else guarantee.implies(ApproxDP, delta=delta).epsilon
 
@@ -346,7 +344,7 @@ def _normal_pair(mu: float) -> Pair:
 
 def _worst_pair(part: DifferentialPrivacy, adjacency: str, mirrored: bool) -> Pair:
     """The pair that no pair under this guarantee exceeds."""
-    roc = part.replace_roc() if adjacency == "replace" else part.roc()
+    roc = part.replace_roc() if adjacency == "replace" else part.roc
     roc = part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc
     if roc.vertices is not None:
         return _pair_of_curve(roc)

@@ -100,7 +100,7 @@ class DifferentialPrivacy(Guarantee):
         From add/remove it takes two steps, D∪{x} to D to D∪{x'}: the member curve after its mirror image
         (for a symmetric curve R this is R∘R).
         """
-        roc = self.roc()
+        roc = self.roc
         return roc if self._adjacency == "replace" else roc.compose(roc.reversed())
 
 
@@ -124,10 +124,11 @@ class ApproxDP(DifferentialPrivacy):
 
     def replace_roc(self) -> Roc:
         """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
-        return self.roc() if self.adjacency == "replace" else self.roc().compose(self.roc())
+        return self.roc if self.adjacency == "replace" else self.roc.compose(self.roc)
 
+    @property
     def advantage(self) -> float:
-        """Return the largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1) (Humphries et al. 2020), tight."""
+        """The largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1) (Humphries et al. 2020), tight."""
         return close_pair_advantage(self.epsilon, self.delta)
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
@@ -158,10 +159,11 @@ class PureDP(DifferentialPrivacy):
 
     def replace_roc(self) -> Roc:
         """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
-        return self.roc() if self.adjacency == "replace" else self.roc().compose(self.roc())
+        return self.roc if self.adjacency == "replace" else self.roc.compose(self.roc)
 
+    @property
     def advantage(self) -> float:
-        """Return the largest TPR - FPR: tanh(ε/2), tight."""
+        """The largest TPR - FPR: tanh(ε/2), tight."""
         return close_pair_advantage(self.epsilon, 0.0)
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
@@ -185,13 +187,14 @@ class GaussianDP(DifferentialPrivacy):
     def _build_roc(self) -> Roc:
         return shifted_normal_roc(self.mu)
 
+    @property
     def advantage(self) -> float:
-        """Return the largest TPR - FPR: 2Φ(μ/2) - 1 (Mahloujifar et al. 2022), tight."""
+        """The largest TPR - FPR: 2Φ(μ/2) - 1 (Mahloujifar et al. 2022), tight."""
         return math.erf(self.mu / math.sqrt(8.0))
 
     def replace_roc(self) -> Roc:
         """Return the limit between data sets that differ by one replacement: from add/remove, 2μ."""
-        return self.roc() if self.adjacency == "replace" else shifted_normal_roc(2.0 * self.mu)
+        return self.roc if self.adjacency == "replace" else shifted_normal_roc(2.0 * self.mu)
 
 
 def close_pair_roc(epsilon: float, delta: float) -> Roc:

@@ -222,7 +222,7 @@ def _curve_epsilon(g: GaussianDP | DPSGD, delta: float, to: Adjacency) -> float:
         return _curve_epsilon(_sgd_to_gaussian(g, to), delta, to)
     if to == "replace":
         return epsilon_at(g.replace_roc(), delta)
-    return max(epsilon_at(g.roc(), delta), epsilon_at(g.outsider_roc(), delta))
+    return max(epsilon_at(g.roc, delta), epsilon_at(g.outsider_roc(), delta))
 
 
 # --- to practical membership privacy and membership inference privacy -----------------------------------------
@@ -244,7 +244,7 @@ def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
     q = check_prior(train_fraction, "train_fraction")
     if q == 0.5 and isinstance(g, PureDP | ApproxDP):
         if g._adjacency == "replace":
-            return MIP(_half(g.advantage()))
+            return MIP(_half(g.advantage))
         if g.delta == 0.0:
             return MIP(_half(-math.expm1(-g.epsilon)))
     return _roc_to_mip(g.replace_roc(), q)
@@ -275,17 +275,17 @@ def _pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
             "it is about one way of drawing the data set. Counterexample: release D, unless it is that share of the "
             "pool, then nothing"
         )
-    return MIP(_half(g.advantage())) if g.train_fraction == 0.5 else _roc_to_mip(g.roc(), g.train_fraction)
+    return MIP(_half(g.advantage)) if g.train_fraction == 0.5 else _roc_to_mip(g.roc, g.train_fraction)
 
 
 def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
     if g.train_fraction != 0.5:
         raise ImplicationError(
             "η-MIP and (0, 2η)-PMP are the same only at train fraction 1/2; at "
-            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage():.6g}. Counterexample at "
+            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage:.6g}. Counterexample at "
             "q < 1/2: say 'maybe' of every member and of a share q/(1-q) of the others: 0-MIP, TPR - FPR = (1-2q)/(1-q)"
         )
-    floor = g.advantage()
+    floor = g.advantage
     if delta is not None and check_delta(delta, g) < floor:
         raise ImplicationError(
             f"η-MIP gives no (ε, δ)-PMP with δ below 2η = {floor:.6g}, got delta={delta!r}. Counterexample: reveal the "

@@ -53,9 +53,10 @@ class MIP(Guarantee):
             return min(1.0, max(prior, 1.0 - prior) + self.eta)
         return super().accuracy(prior)
 
+    @property
     def advantage(self) -> float:
-        """Return the largest TPR - FPR: 2η at train fraction 1/2 (Izzo et al., theorem 8, corrected), tight."""
-        return min(1.0, 2.0 * self.eta) if self.train_fraction == 0.5 else super().advantage()
+        """The largest TPR - FPR: 2η at train fraction 1/2 (Izzo et al., theorem 8, corrected), tight."""
+        return min(1.0, 2.0 * self.eta) if self.train_fraction == 0.5 else super().advantage
 
     @property
     def assumes(self) -> tuple[str, ...]:

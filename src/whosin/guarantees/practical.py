@@ -46,8 +46,9 @@ class PMP(Guarantee):
     def _build_roc(self) -> Roc:
         return close_pair_roc(self.epsilon, self.delta)
 
+    @property
     def advantage(self) -> float:
-        """Return the largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1), tight."""
+        """The largest TPR - FPR: (e^ε - 1 + 2δ)/(e^ε + 1), tight."""
         return close_pair_advantage(self.epsilon, self.delta)
 
     def log_likelihood_ratios(self) -> tuple[float, float]:

@@ -88,7 +88,7 @@ class DPSGD(DifferentialPrivacy):
         In exact arithmetic this is the mirror image of :meth:`roc`. A composed curve is computed from the privacy loss
         of "out" against "in" instead: its steep end is the flat end of the other one, where rounding hides it.
         """
-        roc = self.roc()
+        roc = self.roc
         if roc.vertices is None or self.steps <= 1 or not _NO_NOISE <= self.noise_multiplier < math.inf:
             return roc.reversed()
         run = self.noise_multiplier, self.sample_rate, self.steps
@@ -98,7 +98,7 @@ class DPSGD(DifferentialPrivacy):
         """Return the limit between data sets that differ by one replacement: the member curve after its mirror."""
         if self.sample_rate == 1.0:
             return shifted_normal_roc(2.0 * _full_batch_mu(self.noise_multiplier, self.steps))
-        roc = self.roc()
+        roc = self.roc
         if roc.vertices is None:
             run = self.noise_multiplier, self.sample_rate, self.steps
             roc = sampled_gaussian_roc(*run, spacing=grid_step(*run, finer=0.1), closed_form=False)

@@ -22,7 +22,7 @@ def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
         "parameters": described,
         "prior": prior,
         "accuracy": guarantee.accuracy(prior),
-        "advantage": guarantee.advantage(),
+        "advantage": guarantee.advantage,
         "posterior": list(_posterior(guarantee, prior)),
         "tpr_at": {f"{fpr:g}": float(guarantee.tpr_at(fpr)) for fpr in _FPRS},
         "assumes": assumes,

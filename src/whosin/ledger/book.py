@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from whosin.answers import card
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.guarantees import MIP, Guarantee
 from whosin.ledger.entries import MOST_ENTRIES, Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
@@ -44,9 +45,7 @@ class Verification:
         return f"{self.entries} entries, the chain is broken: {'; '.join(self.problems)}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(str(self))}</p>"
+        return card(str(self))
 
 
 class Ledger:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from whosin.answers import card
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees import Guarantee
 from whosin.ledger.problems import LedgerError
@@ -93,9 +94,7 @@ class Entry:
         return f"{self.number} {self.at:%Y-%m-%d %H:%M} UTC {self.action}: {what}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(str(self))}</p>"
+        return card(str(self))
 
     @classmethod
     def from_row(cls, number: int, body: str, previous: str, hash: str) -> Entry:

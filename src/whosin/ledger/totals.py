@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from whosin.answers import card
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
 from whosin.guarantees.composition import NO_COMPOSITION, Composition, compose, why_not
@@ -107,7 +108,7 @@ class Total:
     def bounded(self) -> bool:
         """Whether anything limits the total."""
         if self.only is not None:
-            return self.only.advantage() < 1.0
+            return self.only.advantage < 1.0
         return not self.uncovered and (self.composed is None or self.composed.advantage < 1.0)
 
     @property
@@ -131,7 +132,7 @@ class Total:
         if not self.bounded:
             return None
         if self.only is not None:
-            return self.only.advantage()
+            return self.only.advantage
         return 0.0 if self.composed is None else self.composed.advantage
 
     @property
@@ -181,7 +182,7 @@ class Total:
                 sentences.append(f"Each of these holds for its release alone, had there been no other: {held}.")
         elif self.only is not None:
             sentences.append(
-                f"It promises {self.only}: an attacker gains at most {at_most(self.only.advantage(), 4)} over a blind "
+                f"It promises {self.only}: an attacker gains at most {at_most(self.only.advantage, 4)} over a blind "
                 "guess (true less false accusations). After a second release no limit on both is known."
             )
         else:
@@ -227,16 +228,13 @@ class Total:
         if not self.bounded:
             return f"{count}: nothing limits the total"
         if self.only is not None:
-            return f"{count}: {self.only}, advantage at most {at_most(self.only.advantage(), 6)}"
+            return f"{count}: {self.only}, advantage at most {at_most(self.only.advantage, 6)}"
         assert self.composed is not None
         shown = f"ε at most {at_most(self.composed.epsilon, 6)} at δ = {self.composed.delta:g}"
         return f"{count}: {shown}, advantage at most {at_most(self.composed.advantage, 6)}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def total_of(entries: Sequence[Entry], retractions: Sequence[Entry], *, delta: float | None = None) -> Total:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import finite_or_text
 from whosin.guarantees import PMP, ApproxDP, PureDP
+from whosin.guarantees.base import Promised
 from whosin.numerics.rounding import at_most
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ __all__ = ["PopulationPrivacy"]
 
 
 @dataclass(frozen=True, eq=False)
-class PopulationPrivacy:
+class PopulationPrivacy(Promised):
     """The promise against somebody who knows everybody else, beside the one against somebody who knows the pool."""
 
     mechanism: str
@@ -47,6 +49,11 @@ class PopulationPrivacy:
     records: int
     train_size: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> PMP:
+        """What the curve and every risk are read off: the practical guarantee."""
+        return self.pmp
 
     @property
     def ratio(self) -> float:
@@ -98,11 +105,6 @@ class PopulationPrivacy:
             f"these records; {self.method}"
         )
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p>{escape(self.explain())}</p>"
-
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; the per-record values as a list."""
         parts = {name: getattr(self, name).to_dict() for name in ("pmp", "dp", "dp_tight", "dp_on_records")}
@@ -111,10 +113,10 @@ class PopulationPrivacy:
         return {
             **{name: getattr(self, name) for name in plain},
             **parts,
-            "ratio": _json(self.ratio),
-            "ratio_on_records": _json(self.ratio_on_records),
-            "per_record": [_json(value) for value in self.per_record.tolist()],
-            "per_record_lower": None if lower is None else [_json(value) for value in lower.tolist()],
+            "ratio": finite_or_text(self.ratio),
+            "ratio_on_records": finite_or_text(self.ratio_on_records),
+            "per_record": [finite_or_text(value) for value in self.per_record.tolist()],
+            "per_record_lower": None if lower is None else [finite_or_text(value) for value in lower.tolist()],
             "most_exposed": self.most_exposed,
             "assumes": list(self.assumes),
             "explanation": self.explain(),
@@ -137,7 +139,3 @@ def _ratio(part: float, whole: float) -> float:
     if whole == 0.0:
         return 1.0 if part == 0.0 else math.inf
     return part / whole if math.isfinite(whole) else (math.nan if math.isinf(part) else 0.0)
-
-
-def _json(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)

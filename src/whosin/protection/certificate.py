@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import finite_or_text
 from whosin.guarantees import MIP
+from whosin.guarantees.base import Promised
 
 __all__ = ["Certificate", "Release"]
 
@@ -25,7 +27,7 @@ NOT_PROTECTED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Promised):
     """A limit on what any attacker learns from one release about who was drawn, and how the limit was had."""
 
     mip: MIP
@@ -62,6 +64,11 @@ class Certificate:
     test_mode: bool
     """True where a seed stood in for the secure source: nobody is protected."""
     reason: str
+
+    @property
+    def guarantee(self) -> MIP:
+        """What the curve and every risk are read off."""
+        return self.mip
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -139,14 +146,8 @@ class Certificate:
             f"{self.train_size} of {self.records} records drawn"
         )
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        lists = "".join(
-            f"<p>{title}:</p><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
-            for title, lines in (("Assumes", self.assumes), ("Not protected", self.not_protected))
-        )
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p>{lists}"
+    def _lists(self) -> dict[str, tuple[str, ...]]:
+        return {"Assumes": self.assumes, "Not protected": self.not_protected}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; scales as nested lists where there is one a coordinate."""
@@ -157,7 +158,7 @@ class Certificate:
         return {
             "mip": self.mip.to_dict(),
             **{name: getattr(self, name) for name in plain},
-            "norm": self.norm if math.isfinite(self.norm) else str(self.norm),
+            "norm": finite_or_text(self.norm),
             "noise_scale": np.asarray(self.noise_scale).tolist(),
             "assumes": list(self.assumes),
             "not_protected": list(self.not_protected),

@@ -87,7 +87,7 @@ def _paint_beliefs(ax: Axes, display: PosteriorDisplay) -> None:
 
 
 def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | None, scale: str, lowest: float) -> None:
-    curve = None if promised is None else promised.roc()
+    curve = None if promised is None else promised.roc
     fpr = _grid([roc for roc in (None if measured is None else measured[0], curve) if roc is not None], scale, lowest)
     allowed = None if curve is None else np.asarray(curve.tpr(fpr))
     if measured is not None:

@@ -75,7 +75,7 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
         promise = getattr(result, name)
         delta = getattr(promise, "delta", 0.0)
         rows.append(
-            (attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy(drawn)), up(promise.advantage()))
+            (attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy(drawn)), up(promise.advantage))
         )
     return [
         Text(

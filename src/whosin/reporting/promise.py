@@ -71,7 +71,7 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     return [
         Text(
             "The advantage of any attacker, members found less outsiders accused, is at most "
-            f"{up(guarantee.advantage())}."
+            f"{up(guarantee.advantage)}."
         ),
         Grid(
             "Guesses and beliefs, by what was believed before the output",

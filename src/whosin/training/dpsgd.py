@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import card
 from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees import DPSGD
 from whosin.training.dpsgd_run import Run, need_opacus
@@ -77,10 +78,7 @@ class PrivateTraining:
         return f"a model trained with {self.guarantee}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>Assumes:</p><ul>{items}</ul>"
+        return card(str(self), lists={"Assumes": self.assumes})
 
 
 @dataclass(kw_only=True, eq=False)

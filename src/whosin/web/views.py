@@ -68,7 +68,7 @@ def of_guarantee(answer: ExplainAnswer, guarantee: Guarantee, *, log: bool = Fal
 
 
 def _promised(guarantee: Guarantee, log: bool) -> Picture:
-    roc = guarantee.roc()
+    roc = guarantee.roc
     fpr = _rates(log)
     found = percent_up(float(guarantee.tpr_at(0.01)))
     alt = f"Curve of the promise. Where 1% of the outsiders are accused, at most {found} of the members are found."

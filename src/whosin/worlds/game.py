@@ -8,11 +8,12 @@ from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.numerics.finite_laws import closeness_slopes
+from whosin.risks import Risk, resolve
 from whosin.roc import Roc
 from whosin.worlds.world import World
 
@@ -63,6 +64,16 @@ class Game(ABC):
     def advantage(self, record: Any) -> float:
         """Return the exact largest TPR - FPR on this record: the total variation between in and out."""
         return min(1.0, self._divergence(self._uncertain(record), 1.0, swapped=False))
+
+    def tpr_at(self, record: Any, fpr: ArrayLike) -> float | NDArray[np.float64]:
+        """Return the exact largest TPR on this record at each FPR."""
+        value: float | NDArray[np.float64] = self.roc(record).tpr(fpr)
+        return value
+
+    def risk(self, record: Any, metric: str | Risk, prior: float | None = None) -> float:
+        """Return any metric of :mod:`whosin.risks` of the best attacker on this record, at its own prior or another."""
+        q = float(self.world.inclusion[self._uncertain(record)]) if prior is None else check_prior(prior)
+        return float(resolve(metric)(self.roc(record), q))
 
     def pmp(self, delta: float = 0.0) -> PMP:
         """Return the exact practical membership privacy: the smallest ε at this δ, over all records."""

@@ -13,7 +13,7 @@ from whosin.auditing.measuring.experiment import Experiment
 
 def test_covers_a_known_curve():
     """Scores of N(1, 1) and N(0, 1) as they are: the curve of GaussianDP(1), at every FPR, at a level of 20 %."""
-    truth = wi.GaussianDP(1.0).roc()
+    truth = wi.GaussianDP(1.0).roc
     grid = np.concatenate([np.geomspace(1e-6, 0.5, 200), 1 - np.geomspace(1e-6, 0.5, 200)])
     exact = truth.tpr(grid)
     rng = np.random.default_rng(0)

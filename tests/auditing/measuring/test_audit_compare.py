@@ -51,7 +51,7 @@ def test_consistent_and_inconclusive():
     within = small.compare(promise)
     assert within.verdict == "consistent"
     assert small.advantage.upper <= within.promised_advantage
-    assert promise.roc().dominates(small.band.upper)
+    assert promise.roc.dominates(small.band.upper)
     assert "at every FPR" in within.text
     assert small.covered in within.text
     between = LEAK.compare(wi.PureDP(1.0))

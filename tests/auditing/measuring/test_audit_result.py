@@ -100,7 +100,7 @@ def test_plot_with_a_promise():
     promised = [line for line in lines if "promised" in str(line.get_label())]
     assert len(promised) == 1
     fpr, tpr = promised[0].get_data()
-    assert np.allclose(tpr, promise.roc().tpr(np.asarray(fpr)))
+    assert np.allclose(tpr, promise.roc.tpr(np.asarray(fpr)))
 
 
 @pytest.mark.parametrize("scale", ["linear", "log"])

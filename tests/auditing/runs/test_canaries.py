@@ -211,7 +211,7 @@ def test_promised_and_measured_on_one_picture(scale):
     assert any("promised" in text for text in texts)
     (line,) = [line for line in ax.lines if "promised" in str(line.get_label())]
     x, y = line.get_data()
-    assert y == pytest.approx(promise.roc().tpr(x))
+    assert y == pytest.approx(promise.roc.tpr(x))
     plt.close("all")
 
 

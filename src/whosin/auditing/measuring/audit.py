@@ -379,7 +379,7 @@ class Audit:
         ends = np.geomspace(1e-5, 0.5, 300)
         fpr = np.unique(np.concatenate([[0.0], ends, np.linspace(0.0, 1.0, 301), 1.0 - ends]))
         curves = (self.roc.tpr(fpr), self.band.lower.tpr(fpr), self.band.upper.tpr(fpr))
-        promised = None if guarantee is None else np.asarray(guarantee.roc().tpr(fpr))
+        promised = None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr))
         axes: Axes = AuditDisplay(fpr, *curves, label=self.query, scale=scale, promised=promised).plot(ax=ax).ax_
         return axes
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import card
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.band import Band
 from whosin.auditing.measuring.counts import ScoreCounts
@@ -78,9 +79,7 @@ class Comparison:
         return f"{self.verdict}: {self.text}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p><b>{escape(self.verdict)}</b></p><p>{escape(self.text)}</p>"
+        return card(self.verdict, self.text)
 
 
 def compare(
@@ -106,14 +105,14 @@ def compare(
     epsilon_lower = _epsilon_lower(evidence, slack, delta)
     attack = _strongest(evidence, guarantee, delta)
     limits = rectangle(attack, delta / 2)
-    allowed = float(guarantee.roc().tpr(limits.fpr_upper))
-    promised = guarantee.advantage()
+    allowed = float(guarantee.roc.tpr(limits.fpr_upper))
+    promised = guarantee.advantage
     records = len(evidence.fit_members) + len(evidence.fit_non_members)
     own_training = assignment == "independent trainings" or (assignment == "random" and trainings >= records)
     if limits.tpr_lower > allowed:
         verdict = "violated" if own_training else "exceeds the promise on this model"
     else:
-        within = advantage.upper <= promised and guarantee.roc().dominates(band.upper)
+        within = advantage.upper <= promised and guarantee.roc.dominates(band.upper)
         verdict = "consistent" if within else "inconclusive"
     text = _text(verdict, attack, limits.fpr_upper, limits.tpr_lower, allowed, promised, advantage, guarantee)
     return Comparison(
@@ -134,7 +133,7 @@ def compare(
 
 def _strongest(evidence: Evidence, guarantee: Guarantee, delta: float) -> Attack:
     """Return the attack that exceeds the promise on the fit part by most, measured by the width of its limits."""
-    curve = guarantee.roc()
+    curve = guarantee.roc
 
     def excess(point: Rates, limits: Rates) -> Array:
         above, surely = (tpr - curve.tpr(fpr) for fpr, tpr in (point, limits))

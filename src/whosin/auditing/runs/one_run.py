@@ -176,7 +176,7 @@ class OneRunAudit:
             np.minimum(upper, 1.0),
             label=f"measured: ε ≥ {at_least(self.epsilon_lower)}",
             scale=scale,
-            promised=None if guarantee is None else np.asarray(guarantee.roc().tpr(fpr)),
+            promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
         )
         axes: Axes = shown.plot(ax=ax).ax_
         return axes
