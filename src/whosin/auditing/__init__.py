@@ -1,5 +1,7 @@
 """Auditing: what attackers can learn about who is in the data, measured with honest limits."""
 
+from typing import TYPE_CHECKING, Any
+
 from whosin.auditing.heuristics import ThresholdAttack, monte_carlo_attack, threshold_attack
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.band import Band
@@ -15,6 +17,9 @@ from whosin.auditing.releases.release_size import ReleaseSize
 from whosin.auditing.releases.sides import Dependence, Drift
 from whosin.auditing.releases.synthetic import SyntheticAudit, audit_synthetic
 from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
+
+if TYPE_CHECKING:
+    from whosin.auditing.models.sequences import token_scores
 
 __all__ = [
     "Audit",
@@ -42,4 +47,14 @@ __all__ = [
     "monte_carlo_attack",
     "run_audit",
     "threshold_attack",
+    "token_scores",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load what audits of models need only when it is asked for: an audit of a table does without."""
+    if name != "token_scores":
+        raise AttributeError(f"module 'whosin.auditing' has no attribute {name!r}")
+    from whosin.auditing.models.sequences import token_scores
+
+    return token_scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from whosin.auditing.measuring.groups import check_groups
 from whosin.auditing.measuring.limits import ADVANTAGE, best_value, could_show, gain_at_prior
 from whosin.auditing.measuring.metrics import check_metric
 from whosin.auditing.measuring.splits import Splits, split
-from whosin.errors import check_choice, check_number, check_probability
+from whosin.errors import InputError, check_choice, check_number, check_probability, short_repr
 from whosin.risks import Risk
 
 __all__ = ["audit", "run_audit"]
@@ -43,7 +43,7 @@ def audit(
 
     Parameters
     ----------
-    members, non_members : array-like of shape (N,) or (N, q)
+    members, non_members : array-like of shape (N,) or (N, q), or mappings of names to scores
         Answers of one or of q queries about records in the data and about records outside: numbers, booleans or
         strings. The scores of any attack will do; neither their direction nor their scale matters.
     prior : float
@@ -89,6 +89,8 @@ def audit(
     Xu, Mukherjee, Liu, Tople, Dodhia, Lavista Ferres (2022), MACE: a flexible framework for membership privacy
     estimation in generative models. Its interval for the advantage is replaced by one that holds.
     """
+    if isinstance(members, Mapping) and isinstance(non_members, Mapping):
+        members, non_members, names = _named(members, non_members, names)
     experiment = Experiment(members, non_members, prior, None if names is None else tuple(names), kind, person=person)
     return run_audit(
         experiment,
@@ -100,6 +102,23 @@ def audit(
         rng=rng,
         progress=progress,
     )
+
+
+def _named(
+    members: Mapping[str, Any], non_members: Mapping[str, Any], names: Sequence[str] | None
+) -> tuple[Any, Any, Sequence[str]]:
+    """Return the scores of both sides as matrices with the names that they have in common."""
+    if set(members) != set(non_members) or not members:
+        raise InputError(
+            f"members and non_members must be mappings with the same names, got {short_repr(list(members))} and "
+            f"{short_repr(list(non_members))}"
+        )
+    chosen = list(members) if names is None else list(names)
+    unknown = [name for name in chosen if name not in members]
+    if unknown:
+        raise InputError(f"names must be names of scores, {short_repr(list(members))}, got {short_repr(unknown[0])}")
+    inside, outside = (np.column_stack([side[name] for name in chosen]) for side in (members, non_members))
+    return inside, outside, chosen
 
 
 def run_audit(
