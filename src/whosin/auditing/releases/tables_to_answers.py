@@ -37,7 +37,7 @@ from whosin.tables import (
 from whosin.tables.columns import Column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
-__all__ = ["ReleaseAnswers", "answer_queries"]
+__all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels"]
 
 Array = NDArray[np.float64]
 Labels = dict[str, tuple[NDArray[Any], NDArray[Any]]]
@@ -193,7 +193,7 @@ def _from_stream(
         prints["reference"] = encoder.records[2].fingerprint()
     chance = _chance(rng, prints)
     sizes, classes = size_classes(stream.rows, chance)
-    frequencies, numbers = encoder.encoder.frequencies, _numbers(encoder.encoder)
+    frequencies, numbers = encoder.encoder.frequencies, column_numbers(encoder.encoder)
     release = table_queries.TableRelease(
         targets,
         None,
@@ -219,7 +219,7 @@ def _from_stream(
     common = {
         "closest": release.closest,
         **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
-        "groups": _groups(groups, tables[0], tables[1]),
+        "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
         "sizes": sizes,
         "by_size": release.by_size(),
@@ -299,7 +299,7 @@ def _from_tables(
         targets,
         cells[2][order],
         encoder.frequencies,
-        _numbers(encoder),
+        column_numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
         prefixes=None if callable(query) else sizes,
         n_jobs=threads,
@@ -309,7 +309,7 @@ def _from_tables(
     common: dict[str, Any] = {
         "closest": order[release.closest],
         **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
-        "groups": _groups(groups, tables[0], tables[1]),
+        "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
     }
     if not callable(query):
@@ -441,7 +441,7 @@ def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
     return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
 
 
-def _numbers(encoder: TableEncoder) -> list[Array | None]:
+def column_numbers(encoder: TableEncoder) -> list[Array | None]:
     """For each column the scaled number of each code, NaN for a missing cell; None for categories and constants."""
     tables: list[Array | None] = []
     for values, levels in zip(encoder.scaled, encoder.levels, strict=True):
@@ -459,7 +459,7 @@ def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
     """The records of both sides, in an encoding that has not seen the release."""
     encoder = TableEncoder.fit(train, holdout)
     cells = np.concatenate([encoder.transform(table).cells for table in (train, holdout)])
-    return Pool(len(train), train.names, cells=cells, numbers=_numbers(encoder), n_jobs=n_jobs)
+    return Pool(len(train), train.names, cells=cells, numbers=column_numbers(encoder), n_jobs=n_jobs)
 
 
 def _categories(train: Table, holdout: Table) -> Labels:
@@ -479,7 +479,7 @@ def _labels(column: Column) -> NDArray[Any]:
     return texts
 
 
-def _groups(groups: Any, train: Table, holdout: Table) -> Any:
+def group_labels(groups: Any, train: Table, holdout: Table) -> Any:
     """Labels for the named columns; labels given as such pass."""
     if isinstance(groups, str):
         groups = [groups]

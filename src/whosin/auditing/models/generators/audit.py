@@ -21,7 +21,7 @@ from whosin.errors import InputError, InputTypeError, check_choice, check_whole
 from whosin.parallel.threads import number_of_threads
 from whosin.risks import Risk
 
-__all__ = ["audit_generator"]
+__all__ = ["audit_generator", "train_copy"]
 
 
 def audit_generator(
@@ -125,7 +125,7 @@ def audit_generator(
         "tolerate": tolerate,
         "rng": None if rng is None else chance,
     }
-    trained, notes = _trained(model, train, fit, None if classes is None else classes[:rows], chance)
+    trained, notes = train_copy(model, train, fit, None if classes is None else classes[:rows], chance)
     if sides is None:
         released = synthetic if synthetic is not None else generate(trained, count, chance)
         found = audit_synthetic(train, holdout, released, query=query, n_jobs=n_jobs, progress=progress, **common)
@@ -159,7 +159,7 @@ def audit_generator(
     )
 
 
-def _trained(
+def train_copy(
     model: Any, train: Any, fit: Any, labels: NDArray[Any] | None, rng: np.random.Generator
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the model, or a copy of it trained here."""
