@@ -109,7 +109,7 @@ def test_a_journal_keeps_its_lines(size, folder):
             book.write(number, np.full(100, float(number)))
             reported.add(number)
 
-    with small_disk(size), pytest.raises(InputError, match="journal takes a file that can be written"):
+    with small_disk(size), pytest.raises(InputError, match="journal must be a file that can be written"):
         write_on()
     assert len(reported) == {0: 0, 1: 0, 700: 0, 1500: 1, 4444: 3}[size]
     again = Journal("j", "run")
@@ -128,9 +128,9 @@ def test_checkpoints_keep_the_old_state(folder):
     kept, other = Checkpoint(folder / "kept", "key"), folder / "gan.pt"
     kept.write(module, optimizer, 1)
     checkpoints.write(other, {"key": "key", "weights": torch.ones(90, 90)})
-    with small_disk(20_000), pytest.raises(InputError, match="checkpoint takes a folder that can be written"):
+    with small_disk(20_000), pytest.raises(InputError, match="checkpoint must be a folder that can be written"):
         kept.write(module, optimizer, 2)
-    with small_disk(20_000), pytest.raises(InputError, match="checkpoint takes a path that can be written"):
+    with small_disk(20_000), pytest.raises(InputError, match="checkpoint must be a path that can be written"):
         checkpoints.write(other, {"key": "key", "weights": torch.zeros(90, 90)})
     assert kept.read(module, optimizer) == 1
     assert bool((checkpoints.read(other, "key")["weights"] == 1).all())

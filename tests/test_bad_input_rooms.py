@@ -530,26 +530,26 @@ def test_row(row, tmp_path, monkeypatch):
 def test_wrong_encodings_are_named(data, tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"takes UTF-8, got the byte 0x.. on line \d"):
+    with pytest.raises(InputError, match=r"must be UTF-8, got the byte 0x.. on line \d"):
         read_table(path)
 
 
 HELPFUL = {
     "file folder": r"^'folder.csv' is a folder: name a file in it$",
     "file name": r"File name too long, got 'aaa",
-    "file kind": r"^path takes the name of a file, got NoneType$",
-    "Parquet pages": r"^pages.parquet takes Parquet.*: the number of values of a page is stated as -3,",
+    "file kind": r"^path must be the name of a file, got NoneType$",
+    "Parquet pages": r"^pages.parquet must be Parquet.*: the number of values of a page is stated as -3,",
     "Parquet rows": r"^false.parquet is damaged: it states 10 rows and holds 300003$",
-    "NumPy rows": r"^false.npy takes an array that fits into memory, got a header that states more",
-    "classifier records": r"^model takes the records of members, got from its predict_proba ValueError: X has 1",
-    "generator fails": r"model takes an object that can generate 25 records, got from it RuntimeError: out of order$",
-    "generator columns": r"^query: none could be answered: synthetic takes records like train, of \(2,\), got \(1,\)$",
-    "references number": r"^models takes a whole number of at least 2 and at most 1000000, got 1000000000000000000$",
-    "huge universe": r"^universe takes at most \d+ records, got 1000000000000000000$",
-    "huge number": r"^capacity takes a whole number of at least 0 and at most 1E\+1000, got what cannot be written",
-    "ledger folder": r"^the ledger takes a file, got the folder a.db$",
-    "DP-SGD clip": r"^max_grad_norm takes a number in \(0, inf\), got 0.0$",
-    "report name": r"^path takes a name that a file can have, got 'a*…: .*File name too long",
+    "NumPy rows": r"^false.npy must be an array that fits into memory, got a header that states more",
+    "classifier records": r"^model must accept the records of members, got from its predict_proba ValueError: X has 1",
+    "generator fails": r"model must be an object that can generate 25 records, got from it RuntimeError: out of order$",
+    "generator columns": r"^query: none could be answered: synthetic must be records like train.* got \(1,\)$",
+    "references number": r"^models must be a whole number of at least 2 and at most 1000000, got 1000000000000000000$",
+    "huge universe": r"^universe must have at most \d+ records, got 1000000000000000000$",
+    "huge number": r"^capacity must be a whole number of at least 0 and at most 1E\+1000, got what cannot be written",
+    "ledger folder": r"^the ledger must be a file, got the folder a.db$",
+    "DP-SGD clip": r"^max_grad_norm must be a number in \(0, inf\), got 0.0$",
+    "report name": r"^path must be a name that a file can have, got 'a*…: .*File name too long",
 }
 
 

@@ -310,13 +310,13 @@ def test_guarantees_from_which_nothing_follows(guarantee):
 )
 def test_bad_numbers(arguments, named):
     for call in (deletion_capacity, Unlearning):
-        with pytest.raises(InputError, match=f"{named} takes"):
+        with pytest.raises(InputError, match=f"{named} must be"):
             call(*arguments)
 
 
 @pytest.mark.parametrize("arguments", [("1", 0.1, 0.8), (1.0, None, 0.8), (1.0, 0.1, True), (1.0, [0.1], 0.8)])
 def test_wrong_kinds(arguments):
-    with pytest.raises(InputTypeError, match="takes a number"):
+    with pytest.raises(InputTypeError, match="must be a number"):
         deletion_capacity(*arguments)
 
 
@@ -427,7 +427,7 @@ def test_without_a_seed_nobody_repeats_it():
 
 @pytest.mark.parametrize("wrong", [{1, 2}, "abc", 3, None, np.array(1.0), pl.LazyFrame({"a": [1]}), {"a": [1]}])
 def test_records_of_a_wrong_kind(wrong):
-    with pytest.raises(InputTypeError, match="records takes"):
+    with pytest.raises(InputTypeError, match="records must"):
         subsample(wrong, 0.5)
 
 

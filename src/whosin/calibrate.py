@@ -256,7 +256,7 @@ def _one_target(**targets: Any) -> _Target:
     try:
         tpr, fpr = value
     except (TypeError, ValueError):
-        raise InputTypeError(f"tpr_at takes a pair (tpr, fpr), got {value!r}") from None
+        raise InputTypeError(f"tpr_at must be a pair (tpr, fpr), got {value!r}") from None
     tpr, fpr = check_probability("tpr_at[0]", tpr), check_probability("tpr_at[1]", fpr)
     return _Target(name, tpr, risks.tpr_at_fpr(fpr), fpr)
 

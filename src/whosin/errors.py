@@ -12,7 +12,7 @@
     WhosinWarning (UserWarning)
     └── AssumptionWarning                      the answer holds only under an assumption that was not checked
 
-Every message names the argument, what it got and what it takes.
+Every message names the argument, what it must be and what it got.
 """
 
 from __future__ import annotations
@@ -93,13 +93,13 @@ def check_number(
 ) -> float:
     """Return ``value`` as a float inside the stated interval, or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InputTypeError(f"{name} takes a number, got {short_repr(value)} of type {type(value).__name__}")
+        raise InputTypeError(f"{name} must be a number, got {short_repr(value)} of type {type(value).__name__}")
     number = _as_float(value)
     too_low = number <= low if open_low else number < low
     too_high = number >= high if open_high else number > high
     if math.isnan(number) or too_low or too_high:
         left, right = "(" if open_low else "[", ")" if open_high else "]"
-        raise InputError(f"{name} takes a number in {left}{low:g}, {high:g}{right}, got {short_repr(value)}")
+        raise InputError(f"{name} must be a number in {left}{low:g}, {high:g}{right}, got {short_repr(value)}")
     return number
 
 
@@ -126,13 +126,13 @@ def check_prior(value: Any, name: str = "prior") -> float:
 def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None) -> int:
     """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise InputTypeError(f"{name} takes a whole number, got {short_repr(value)} of type {type(value).__name__}")
+        raise InputTypeError(f"{name} must be a whole number, got {short_repr(value)} of type {type(value).__name__}")
     number = int(value) if isinstance(value, numbers.Integral) else _as_float(value)
     most = LARGEST_WHOLE if high is None else high
     whole = isinstance(number, int) or number.is_integer()
     if not whole or number < low or number > most:
         limit = "" if high is None and number <= most else f" and at most {_brief(most)}"
-        raise InputError(f"{name} takes a whole number of at least {low}{limit}, got {short_repr(value)}")
+        raise InputError(f"{name} must be a whole number of at least {low}{limit}, got {short_repr(value)}")
     return int(number)
 
 
@@ -149,11 +149,11 @@ def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     except ValueError:
         given = np.asarray(None)
     if given.dtype.kind not in "iuf":
-        raise InputTypeError(f"{name} takes a number or an array of numbers in [0, 1], got {short_repr(value)}")
+        raise InputTypeError(f"{name} must be a number or an array of numbers in [0, 1], got {short_repr(value)}")
     rates = given.astype(np.float64)
     if not np.all((rates >= 0.0) & (rates <= 1.0)):
         worst = rates.ravel()[~((rates >= 0.0) & (rates <= 1.0)).ravel()][0]
-        raise InputError(f"{name} takes rates in [0, 1], got {float(worst)}")
+        raise InputError(f"{name} must be rates in [0, 1], got {float(worst)}")
     return rates
 
 
@@ -162,13 +162,13 @@ def check_rng(value: Any, name: str = "rng") -> np.random.Generator:
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError):
-        raise InputTypeError(f"{name} takes None, a seed or a numpy Generator, got {short_repr(value)}") from None
+        raise InputTypeError(f"{name} must be None, a seed or a numpy Generator, got {short_repr(value)}") from None
 
 
 def check_callable(name: str, value: Any) -> Any:
     """Return ``value`` if it can be called."""
     if not callable(value):
-        raise InputTypeError(f"{name} takes a function, got {short_repr(value)}")
+        raise InputTypeError(f"{name} must be a function, got {short_repr(value)}")
     return value
 
 
@@ -177,15 +177,15 @@ def check_records(name: str, values: Any) -> tuple[Any, ...]:
     try:
         records = tuple(values)
     except TypeError:
-        raise InputTypeError(f"{name} takes a sequence, got {short_repr(values)}") from None
+        raise InputTypeError(f"{name} must be a sequence, got {short_repr(values)}") from None
     if not records:
-        raise InputError(f"{name} takes at least one entry, got none: {records!r}")
+        raise InputError(f"{name} must have at least one entry, got none: {records!r}")
     for i, record in enumerate(records):
         try:
             hash(record)
         except TypeError:
             raise InputTypeError(
-                f"{name} takes hashable entries, got {short_repr(record)} of type {type(record).__name__} "
+                f"{name} must be hashable entries, got {short_repr(record)} of type {type(record).__name__} "
                 f"at position {i}: make it a tuple, or use row numbers"
             ) from None
     return records
@@ -195,5 +195,5 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} takes one of {listed}, got {short_repr(value)}")
+        raise InputError(f"{name} must be one of {listed}, got {short_repr(value)}")
     return str(value)

@@ -194,7 +194,7 @@ class RatioMetric:
         scale = abs(den.constant) + abs(den.tpr) + abs(den.fpr)
         if smallest < -1e-12 * scale or scale == 0.0:
             raise InputError(
-                f"b takes weights whose denominator is positive for every attacker, got {tuple(self.b)!r}: "
+                f"b must have weights whose denominator is positive for every attacker, got {tuple(self.b)!r}: "
                 f"the denominator reaches {smallest:.6g}"
             )
 
@@ -220,9 +220,9 @@ def _five(side: str, weights: Sequence[float]) -> tuple[float, ...]:
     try:
         values = tuple(weights)
     except TypeError:
-        raise InputTypeError(f"{side} takes five numbers (w0, w11, w10, w01, w00), got {weights!r}") from None
+        raise InputTypeError(f"{side} must be five numbers (w0, w11, w10, w01, w00), got {weights!r}") from None
     if len(values) != 5:
-        raise InputError(f"{side} takes five numbers (w0, w11, w10, w01, w00), got {len(values)}")
+        raise InputError(f"{side} must be five numbers (w0, w11, w10, w01, w00), got {len(values)}")
     return tuple(check_number(f"{side}[{i}]", v, open_low=True, open_high=True) for i, v in enumerate(values))
 
 
@@ -276,7 +276,9 @@ def resolve(metric: str | Risk) -> Risk:
     if callable(metric):
         return metric
     if not isinstance(metric, str):
-        raise InputTypeError(f"metric takes a name or a callable (roc, prior), got {metric!r}")
+        raise InputTypeError(f"metric must be a name or a callable (roc, prior), got {metric!r}")
     if metric not in _NAMED:
-        raise InputError(f"metric takes one of {', '.join(sorted(_NAMED))} or a callable (roc, prior), got {metric!r}")
+        raise InputError(
+            f"metric must be one of {', '.join(sorted(_NAMED))} or a callable (roc, prior), got {metric!r}"
+        )
     return _NAMED[metric]

@@ -55,7 +55,9 @@ class Roc:
     def __init__(self, fpr: ArrayLike, tpr: ArrayLike, *, slopes: tuple[float, float] | None = None) -> None:
         x, y = check_rates("fpr", fpr), check_rates("tpr", tpr)
         if x.ndim != 1 or x.shape != y.shape or x.size == 0:
-            raise InputError(f"fpr and tpr take two equally long lists of points, got shapes {x.shape} and {y.shape}")
+            raise InputError(
+                f"fpr and tpr must be two equally long lists of points, got shapes {x.shape} and {y.shape}"
+            )
         self._vertices: Array | None = _canonical(x, y)
         self._tpr: Callable[[Array], Array] | None = None
         self._inverse: Callable[[Array], Array] | None = None
@@ -102,10 +104,10 @@ class Roc:
         """
         p, q = check_rates("inside", inside), check_rates("outside", outside)
         if p.ndim != 1 or p.shape != q.shape or p.size == 0:
-            raise InputError(f"inside and outside take two laws over the same outputs, got {p.shape} and {q.shape}")
+            raise InputError(f"inside and outside must be two laws over the same outputs, got {p.shape} and {q.shape}")
         for name, law in (("inside", p), ("outside", q)):
             if abs(law.sum() - 1.0) > 1e-9:
-                raise InputError(f"{name} takes probabilities that sum to one, got a sum of {law.sum()!r}")
+                raise InputError(f"{name} must be probabilities that sum to one, got a sum of {law.sum()!r}")
         seen = (p > 0) | (q > 0)
         p, q = p[seen], q[seen]
         with np.errstate(divide="ignore", over="ignore"):
@@ -238,7 +240,7 @@ class Roc:
     def symmetrised(self) -> Roc:
         """Return the least concave curve above this one and its :meth:`reversed` (vertices only)."""
         if self._vertices is None:
-            raise InputError("symmetrised takes a piecewise-linear curve, got a smooth one")
+            raise InputError("symmetrised needs a piecewise-linear curve, got a smooth one")
         mirror = self.reversed()._vertices
         assert mirror is not None
         both = np.vstack([self._vertices, mirror])
@@ -248,7 +250,7 @@ class Roc:
     def compose(self, inner: Roc) -> Roc:
         """Return FPR ↦ self.tpr(inner.tpr(FPR)): two comparisons in a row, in against middle, middle against out."""
         if self._vertices is None or inner._vertices is None:
-            raise InputError("compose takes two piecewise-linear curves, got a smooth one")
+            raise InputError("compose needs two piecewise-linear curves, got a smooth one")
         x = np.union1d(inner._vertices[:, 0], _leftmost(self._vertices[:, 0], inner._vertices))
         return _from_vertices(_canonical(x, self.tpr(inner.tpr(x))))
 
@@ -325,7 +327,9 @@ def _canonical(x: Array, y: Array) -> Array:
     falling = np.diff(y)
     if np.any(falling < -1e-12):
         i = int(np.argmin(falling))
-        raise InputError(f"tpr takes values that never fall as fpr rises, got {float(y[i + 1])} after {float(y[i])}")
+        raise InputError(
+            f"tpr must hold values that never fall as fpr rises, got {float(y[i + 1])} after {float(y[i])}"
+        )
     return np.column_stack([x, np.maximum.accumulate(y)])
 
 

@@ -221,7 +221,7 @@ def subsample(records: Any, rate: float, rng: Any = None) -> Any:
 
     if isinstance(records, np.ndarray):
         if records.ndim == 0:
-            raise InputTypeError(f"records takes one row a record, got a single value: {records!r}")
+            raise InputTypeError(f"records must have one row per record, got a single value: {records!r}")
         return records[kept(len(records))]
     if isinstance(records, list | tuple):
         keep = kept(len(records))
@@ -236,7 +236,7 @@ def _subsample_frame(records: Any, kept: Any) -> Any:
         frame = nw.from_native(records, eager_only=True, allow_series=True)
     except TypeError:
         raise InputTypeError(
-            f"records takes an array, a list, a tuple or a data frame in memory, got {type(records).__name__}"
+            f"records must be an array, a list, a tuple or a data frame in memory, got {type(records).__name__}"
         ) from None
     return nw.to_native(frame.filter(kept(len(frame)).tolist()))
 

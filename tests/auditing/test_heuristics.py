@@ -142,21 +142,21 @@ def test_monte_carlo_by_distance_weighs_near_rows():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: threshold_attack([], [1.0]), InputError, "members takes at least one"),
+        (lambda: threshold_attack([], [1.0]), InputError, "members must have at least one"),
         (lambda: threshold_attack([1.0], [[1.0]]), InputError, "non_members .* shape"),
         (lambda: threshold_attack([1.0, np.nan], [1.0]), InputError, "NaN at 1"),
-        (lambda: threshold_attack(["a"], [1.0]), InputTypeError, "members takes an array of numbers"),
+        (lambda: threshold_attack(["a"], [1.0]), InputTypeError, "members must be an array of numbers"),
         (lambda: threshold_attack([1.0], [1.0], share=1.5), InputError, "share"),
         (lambda: threshold_attack([1.0], [1.0], share=0.5, threshold=0.0), InputTypeError, "exclude"),
         (lambda: threshold_attack([1.0], [1.0], threshold=np.nan), InputError, "threshold"),
         (lambda: threshold_attack([1.0], [1.0], confidence_level=1.0), InputError, "confidence_level"),
         (lambda: threshold_attack([1.0], [1.0]).advantage_at_prior(0.0), InputError, "prior"),
         (lambda: monte_carlo_attack([[1.0]], [[1.0, 2.0]], [[1.0]]), InputError, "same number of columns, got 1, 2"),
-        (lambda: monte_carlo_attack([[1.0]], [[2.0]], np.zeros((0, 1))), InputError, "synthetic takes a non-empty"),
-        (lambda: monte_carlo_attack([[np.inf]], [[2.0]], [[1.0]]), InputError, "members takes a non-empty"),
-        (lambda: monte_carlo_attack([[1.0]], [[2.0]], [["a"]]), InputTypeError, "synthetic takes an array"),
+        (lambda: monte_carlo_attack([[1.0]], [[2.0]], np.zeros((0, 1))), InputError, "synthetic must be a non-empty"),
+        (lambda: monte_carlo_attack([[np.inf]], [[2.0]], [[1.0]]), InputError, "members must be a non-empty"),
+        (lambda: monte_carlo_attack([[1.0]], [[2.0]], [["a"]]), InputTypeError, "synthetic must be an array"),
         (lambda: monte_carlo_attack([[1.0]], [[2.0]], [[1.0]], radius=-1.0), InputError, "radius"),
-        (lambda: monte_carlo_attack([[1.0]], [[2.0]], 3.0), InputError, "synthetic takes a non-empty"),
+        (lambda: monte_carlo_attack([[1.0]], [[2.0]], 3.0), InputError, "synthetic must be a non-empty"),
     ],
 )
 def test_bad_input(call, error, words):

@@ -114,8 +114,8 @@ def test_a_mistake_in_the_library_is_called_one(command, error, files, monkeypat
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (InputError("rows takes more"), 2, "Error: rows takes more"),
-        (InputTypeError("rows takes a number"), 2, "Error: rows takes a number"),
+        (InputError("rows must be more"), 2, "Error: rows must be more"),
+        (InputTypeError("rows must be a number"), 2, "Error: rows must be a number"),
         (CalibrationError("no noise does"), 2, "Error: no noise does"),
         (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 2, "Error: Permission denied: a.csv"),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "a"), 2, "Error: Is a directory: a"),

@@ -91,7 +91,7 @@ def run(*arguments, **environment):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--backend", "nonsense"), "backend takes one of 'loky', 'threading', 'dask', 'ray'"),
+        (("--backend", "nonsense"), "backend must be one of 'loky', 'threading', 'dask', 'ray'"),
         (("--backend", "dask"), "address of a scheduler"),
         (("--backend", "dask", "--scheduler", "nonsense://here"), "unknown address scheme"),
         (("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"), "that answers within"),

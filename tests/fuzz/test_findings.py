@@ -130,7 +130,7 @@ def test_estimators_that_fail_and_scores_that_are_no_numbers():
     canaries = np.eye(8), np.arange(8) % 2
     with pytest.raises(InputError, match="estimator failed in training on 4 records: ZeroDivisionError: inside"):
         wi.audit_training(_Fails(), None, canaries, rng=0)
-    with pytest.raises(InputTypeError, match="score takes"):
+    with pytest.raises(InputTypeError, match="score must be"):
         wi.audit_training(Rare(), None, canaries, score=lambda model, X, y: ["x"] * 8, rng=0)
 
 
@@ -138,10 +138,10 @@ def test_changes_of_records_that_cannot_be_made():
     from whosin.auditing.models import feature_noise, image_shifts
 
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="pixels takes"):
+    with pytest.raises(InputError, match="pixels must be"):
         image_shifts(2**70)
     for shape in (3, (5,), (7, 7)):
-        with pytest.raises(InputError, match="shape takes"):
+        with pytest.raises(InputError, match="shape must be"):
             image_shifts(shape=shape)(np.zeros((3, 4)), rng)
     for rows in (np.array([[np.inf], [1.0]]), np.array([[1e300], [-1e300]]), np.zeros((0, 2))):
         with pytest.raises(InputError, match="augment is needed"):
@@ -151,7 +151,7 @@ def test_changes_of_records_that_cannot_be_made():
 def test_modules_that_do_not_take_the_records():
     torch = pytest.importorskip("torch")
 
-    with pytest.raises(InputError, match="module takes records"):
+    with pytest.raises(InputError, match="module must accept records"):
         wi.TorchModel(torch.nn.Linear(2, 2), input_dtype="float64").predict_proba(np.eye(2))
     with pytest.raises(InputError, match="with weights"):
         wi.TorchAdapter(torch.nn.Identity(), epochs=1).fit(np.eye(2), [0, 1], np.random.default_rng(0))
@@ -161,11 +161,11 @@ def test_more_rows_than_there_are_numbers():
     pytest.importorskip("torch")
     from whosin.zoo import JSGAN, GaussianCopula, architecture
 
-    with pytest.raises(InputError, match="n takes"):
+    with pytest.raises(InputError, match="n must be"):
         GaussianCopula().fit(np.eye(3)).sample(2**70)
-    with pytest.raises(InputError, match="n takes"):
+    with pytest.raises(InputError, match="n must be"):
         JSGAN(architecture("small", (4,), width=4), batch_size=2).fit(np.eye(4), epochs=0, rng=0).sample(2**70)
-    with pytest.raises(InputError, match="n_jobs takes"):
+    with pytest.raises(InputError, match="n_jobs must be"):
         wi.protect("median", np.eye(8), eta=0.1, n_jobs=2**70)
 
 
@@ -186,10 +186,10 @@ def test_numbers_of_entries_beyond_the_database(tmp_path):
     pytest.importorskip("sqlalchemy")
     book = wi.Ledger(tmp_path / "book.db")
     book.add("x", dataset="d")
-    with pytest.raises(InputError, match="number takes"):
+    with pytest.raises(InputError, match="number must be"):
         book.retract(2**70, "why")
     for given in ({"after": 2**70}, {"limit": 2**70}):
-        with pytest.raises(InputError, match="takes a whole number"):
+        with pytest.raises(InputError, match="must be a whole number"):
             book.entries(**given)
 
 
@@ -235,7 +235,7 @@ def test_checkpoints_with_a_hash_that_fits_and_content_that_does_not(tmp_path):
     content = kept.path.read_bytes()[32:]
     for damaged in (content[:-30], content[:300]):
         kept.path.write_bytes(hashlib.sha256(damaged).digest() + damaged)
-        with pytest.raises(InputError, match="checkpoint takes"):
+        with pytest.raises(InputError, match="checkpoint must be"):
             kept.read(module, optimizer)
     kept.path.write_bytes(hashlib.sha256(b"no zip").digest() + b"no zip")
     assert kept.read(module, optimizer) == 0

@@ -122,7 +122,7 @@ def test_an_answer_is_a_guarantee_or_a_reason_with_a_counterexample(source, targ
     else:
         # A parameter that this pair does not take: it is named, with those that are taken.
         assert any(repr(name) in str(why) for name in params)
-        assert "takes" in str(why)
+        assert "accepts" in str(why)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=str)

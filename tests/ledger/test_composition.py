@@ -261,7 +261,7 @@ def test_the_sum_needs_its_delta():
     assert total.epsilon == math.inf
     with pytest.raises(InputError, match="delta"):
         compose([wi.PureDP(1.0)], delta=1.5)
-    with pytest.raises(InputTypeError, match="guarantees takes"):
+    with pytest.raises(InputTypeError, match="guarantees must be"):
         compose([1.0])
 
 

@@ -206,7 +206,7 @@ def test_a_mistyped_url_is_no_path_and_is_not_shown(address):
 @pytest.mark.parametrize("stored", [{"guarantee": "PureDP", "epsilon": 0.0}, {"guarantee": "PMP", "epsilon": 0.0}])
 def test_a_certificate_holds_nothing_but_membership_inference_privacy(folder, stored):
     """What protect certifies does not compose; in the place of it, differential privacy would."""
-    with pytest.raises(InputError, match=r"certificate takes what wi\.protect gave"):
+    with pytest.raises(InputError, match=r"certificate must be what wi\.protect gave"):
         Ledger(folder / "ledger.db").add("x", dataset="people", certificate={"mip": stored, "test_mode": False})
 
 
@@ -228,5 +228,5 @@ def test_the_head_of_the_beginning_is_in_the_chain(folder):
     assert ledger.verify(first.previous).intact
     assert ledger.verify(first.hash.upper()).intact
     assert not ledger.verify("0" * 64).intact
-    with pytest.raises(InputError, match="head takes"):
+    with pytest.raises(InputError, match="head must be"):
         ledger.verify("abc")

@@ -79,7 +79,7 @@ def test_own_guarantees_are_refused():
     class PureDP(wi.PureDP):
         pass
 
-    with pytest.raises(InputTypeError, match="guarantee takes one of"):
+    with pytest.raises(InputTypeError, match="guarantee must be one of"):
         promise_to_dict(PureDP(1.0))
 
 
@@ -142,7 +142,7 @@ def test_an_audit_is_summarised():
     "audit", [3, {}, {"advantage": 3}, {"advantage": {"estimate": math.nan}}, {"advantage": {"estimate": "0.5"}}]
 )
 def test_strange_audits(audit):
-    with pytest.raises((InputError, InputTypeError), match="audit takes"):
+    with pytest.raises((InputError, InputTypeError), match="audit must be"):
         audit_summary(audit)
 
 
@@ -154,7 +154,7 @@ def test_certificates(ledger):
     test = {**made.certificate.to_dict(), "test_mode": True}
     assert ledger.add("test", dataset="y", certificate=test).guarantee is None
     for wrong in ({"mip": 3}, 3, {"mip": {"guarantee": "no"}, "test_mode": False}):
-        with pytest.raises((InputError, InputTypeError), match="certificate takes"):
+        with pytest.raises((InputError, InputTypeError), match="certificate must be"):
             ledger.add("z", dataset="y", certificate=wrong)
     with pytest.raises(InputError, match="both"):
         ledger.add("z", dataset="y", certificate=made, guarantee=wi.PureDP(1.0))
@@ -163,21 +163,21 @@ def test_certificates(ledger):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"name": ""}, "name takes"),
+        ({"name": ""}, "name must be"),
         ({"name": "a\nb"}, "control"),
         ({"name": "a\x00b"}, "control"),
         ({"name": "\ud800"}, "control"),
         ({"name": "x" * 2001}, "1 to 2000"),
-        ({"name": 3}, "name takes a text"),
-        ({"dataset": " "}, "dataset takes"),
+        ({"name": 3}, "name must be a text"),
+        ({"dataset": " "}, "dataset must be"),
         ({"dataset": None}, "data or dataset"),
         ({"data": "abc"}, "64 hexadecimal"),
-        ({"guarantee": 1.0}, "guarantee takes"),
+        ({"guarantee": 1.0}, "guarantee must be"),
         ({"at": datetime(2026, 1, 1)}, "time zone"),
         ({"at": "now"}, "time zone"),
-        ({"budget": 3.0}, "budget takes"),
-        ({"by": 3}, "by takes"),
-        ({"kind": ""}, "kind takes"),
+        ({"budget": 3.0}, "budget must be"),
+        ({"by": 3}, "by must be"),
+        ({"kind": ""}, "kind must be"),
     ],
 )
 def test_bad_entries_leave_nothing(tmp_path, arguments, words):
@@ -343,7 +343,7 @@ def test_budgets_are_checked():
     with pytest.raises(InputError, match="neither"):
         Budget(delta=1e-5)
     for wrong in ({"epsilon": -1.0}, {"advantage": 2.0}, {"epsilon": 1.0, "delta": 2.0}, {"epsilon": math.nan}):
-        with pytest.raises(InputError, match="takes a number"):
+        with pytest.raises(InputError, match="must be a number"):
             Budget(**wrong)
 
 

@@ -56,7 +56,7 @@ def test_files_by_url_and_with_strange_names(tmp_path):
 
 @pytest.mark.parametrize("address", ["", " ", ":memory:", "a\0b", "sqlite://", "sqlite:///:memory:", 3, b"x.db"])
 def test_what_is_no_address(address):
-    with pytest.raises((InputError, InputTypeError), match="the ledger takes"):
+    with pytest.raises((InputError, InputTypeError), match="the ledger must be"):
         Ledger(address)
 
 
@@ -169,9 +169,9 @@ def test_an_empty_file_becomes_a_ledger(tmp_path):
 
 
 def test_folders(tmp_path):
-    with pytest.raises(LedgerError, match="takes a file, got the folder"):
+    with pytest.raises(LedgerError, match="must be a file, got the folder"):
         Ledger(tmp_path).entries()
-    with pytest.raises(LedgerError, match="takes a file, got the folder"):
+    with pytest.raises(LedgerError, match="must be a file, got the folder"):
         Ledger(tmp_path).add("x", dataset="d")
     with pytest.raises(LedgerError, match="cannot be made or opened"):
         Ledger(tmp_path / "missing" / "l.db").add("x", dataset="d")

@@ -96,13 +96,13 @@ def test_noise_in_several_dimensions_has_the_norm_of_the_mechanism():
 
 
 def test_bad_answers_are_refused():
-    with pytest.raises(InputError, match="value takes finite numbers"):
+    with pytest.raises(InputError, match="value must hold finite numbers"):
         Laplace(lambda records: math.nan, 1.0).sample([1])
-    with pytest.raises(InputTypeError, match="value takes"):
+    with pytest.raises(InputTypeError, match="value must be"):
         Gaussian(lambda records: "three", 1.0).sample([1])
-    with pytest.raises(InputTypeError, match="source takes"):
+    with pytest.raises(InputTypeError, match="source must be"):
         Gaussian(len, 1.0).sample([1], 5)
-    with pytest.raises(InputTypeError, match="source takes"):
+    with pytest.raises(InputTypeError, match="source must be"):
         FINITE["k-max"][0].sample(("a",), np.random.default_rng(1))
 
 

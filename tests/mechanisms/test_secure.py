@@ -312,21 +312,21 @@ def test_bad_scales(release, scale):
 @each_release
 @pytest.mark.parametrize("value", [math.nan, [1.0, INF], [[-INF]]])
 def test_bad_values(release, value):
-    with pytest.raises(InputError, match="value takes finite numbers"):
+    with pytest.raises(InputError, match="value must hold finite numbers"):
         release(value, 1.0, SeededSource(1))
 
 
 @each_release
 @pytest.mark.parametrize("value", ["a", None, [None], [[1.0], [1.0, 2.0]], [True], 1j])
 def test_wrong_kinds_of_values(release, value):
-    with pytest.raises(InputTypeError, match="value takes"):
+    with pytest.raises(InputTypeError, match="value must be"):
         release(value, 1.0, SeededSource(1))
 
 
 @each_release
 @pytest.mark.parametrize("source", [None, 1, np.random.default_rng(1)])
 def test_wrong_sources(release, source):
-    with pytest.raises(InputTypeError, match="source takes a SecureSource"):
+    with pytest.raises(InputTypeError, match="source must be a SecureSource"):
         release([0.0], 1.0, source)
 
 

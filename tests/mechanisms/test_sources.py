@@ -196,7 +196,7 @@ def test_bad_shapes_of_gamma(seeded, wrong):
 
 @pytest.mark.parametrize(("n", "k"), [(3, 4), (-1, 0), (3, -1), (2.5, 1)])
 def test_bad_subsets(seeded, n, k):
-    with pytest.raises(InputError, match=r"[nk] takes"):
+    with pytest.raises(InputError, match=r"[nk] must be"):
         seeded.subset(n, k)
 
 

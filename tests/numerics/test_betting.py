@@ -75,5 +75,5 @@ def test_best_stake_looks_at_the_worst_column():
 
 @pytest.mark.parametrize(("target", "level"), [(0.0, 0.05), (-1.0, 0.05), (0.1, 0.0), (0.1, 1.0), (math.nan, 0.5)])
 def test_bad_input(target, level):
-    with pytest.raises(InputError, match="takes a number"):
+    with pytest.raises(InputError, match="must be a number"):
         draws_needed(target, level)

@@ -191,9 +191,9 @@ def test_bad_targets(arguments, name):
 
 @pytest.mark.parametrize("divergence", [shift_divergence, laplace_shift_divergence])
 def test_bad_distances(divergence):
-    with pytest.raises(InputError, match="u takes"):
+    with pytest.raises(InputError, match="u must be"):
         divergence([1.0, -1.0], 0.0)
-    with pytest.raises(InputError, match="u takes"):
+    with pytest.raises(InputError, match="u must be"):
         divergence(math.nan, 0.0)
-    with pytest.raises(InputError, match="epsilon takes"):
+    with pytest.raises(InputError, match="epsilon must be"):
         divergence(1.0, -0.5)

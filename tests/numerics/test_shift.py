@@ -161,7 +161,7 @@ def test_fixture_of_theory():
 
 
 def test_unknown_noise():
-    with pytest.raises(InputError, match="noise takes one of"):
+    with pytest.raises(InputError, match="noise must be one of"):
         divergence("uniform", 1.0)
-    with pytest.raises(InputError, match="noise takes one of"):
+    with pytest.raises(InputError, match="noise must be one of"):
         scale_for("uniform", 0.1, 1.0)

@@ -128,9 +128,9 @@ def test_other_files_are_refused_and_left_alone(tmp_path, content):
 
 
 def test_places_that_take_no_file(tmp_path):
-    with pytest.raises(InputError, match="keep takes a file in a directory that exists"):
+    with pytest.raises(InputError, match="keep must be a file in a directory that exists"):
         Journal(tmp_path / "missing" / "journal", "run", name="keep")
-    with pytest.raises(InputError, match="journal takes a file"):
+    with pytest.raises(InputError, match="journal must be a file"):
         Journal(tmp_path, "run")
 
 
@@ -151,5 +151,5 @@ def test_what_is_no_file(tmp_path):
         with pytest.raises(InputError, match="a folder, a device or a pipe"):
             Journal(path, "run")
     for path in (5, True, b"journal", None):
-        with pytest.raises(InputTypeError, match="takes the path of a file"):
+        with pytest.raises(InputTypeError, match="must be the path of a file"):
             Journal(path, "run")

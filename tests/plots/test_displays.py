@@ -298,7 +298,7 @@ def test_bounds_at_the_ends(epsilon):
 
 
 def test_bounds_take_a_quantity():
-    with pytest.raises(InputError, match="quantity takes"):
+    with pytest.raises(InputError, match="quantity must be"):
         wi.bounds.table(1.0).plot(quantity="tpr")
 
 

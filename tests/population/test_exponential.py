@@ -30,7 +30,7 @@ def test_progress_rises_to_one(method):
 
 @pytest.mark.parametrize("method", ["exact", "monte_carlo", "two_outcomes"])
 def test_progress_takes_a_function(method):
-    with pytest.raises(InputTypeError, match=r"^progress takes"):
+    with pytest.raises(InputTypeError, match=r"^progress must be"):
         wi.population.exponential(POOL, TWO, method=method, progress=3, **COMMON)
 
 
@@ -153,9 +153,9 @@ def test_a_sensitivity_below_what_the_records_show_is_refused():
     shown = 5.0 / 3.0
     assert wi.population.exponential(np.arange(6.0), sensitivity=shown, **given).sensitivity == shown
     for too_small in (0.0, 0.9 * shown):
-        with pytest.raises(InputError, match=r"sensitivity takes at least 1\.66667"):
+        with pytest.raises(InputError, match=r"sensitivity must be at least 1\.66667"):
             wi.population.exponential(np.arange(6.0), sensitivity=too_small, **given)
-    with pytest.raises(InputError, match="sensitivity takes at least"):
+    with pytest.raises(InputError, match="sensitivity must be at least"):
         wi.population.exponential(np.arange(6.0), [0.0, 2.0], epsilon=1.0, clip=10.0, sensitivity=0.1)
 
 

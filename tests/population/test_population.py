@@ -192,7 +192,7 @@ def test_auto_says_which_method_it_took():
     common = {"epsilon": 2.0, "delta": 1e-3, "clip": 3.0}
     assert wi.population.gaussian(rng.standard_normal(40), **common).method == "exact"
     assert wi.population.gaussian(rng.standard_normal((800, 3)), **common).method == "pairwise"
-    with pytest.raises(InputError, match="takes one column"):
+    with pytest.raises(InputError, match="needs one column"):
         wi.population.gaussian(rng.standard_normal((8, 2)), method="exact", **common)
 
 
@@ -306,7 +306,7 @@ def test_laplace_takes_the_exact_way_where_it_is_quick():
 
 def test_a_query_gives_one_row_for_each_record():
     common = {"epsilon": 1.0, "delta": 0.01, "clip": 1.0}
-    with pytest.raises(InputError, match=r"query takes a function .* 8 rows, got 3"):
+    with pytest.raises(InputError, match=r"query must be a function .* 8 rows, got 3"):
         wi.population.gaussian(small_pool(), query=lambda rows: rows[:3], **common)
     with pytest.raises(InputError, match="row 0"):
         wi.population.gaussian([[math.nan], [1.0], [2.0]], query=np.nan_to_num, **common)

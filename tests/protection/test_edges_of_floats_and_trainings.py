@@ -140,7 +140,7 @@ def test_the_bound_is_at_most_eta(eta, noise, options):
 
 @pytest.mark.parametrize("eta", [9e-13, 1e-100, 5e-324])
 def test_promises_below_the_precision_of_the_noise_are_refused(eta):
-    with pytest.raises(InputError, match=r"eta takes a number of at least 1e-12"):
+    with pytest.raises(InputError, match=r"eta must be a number of at least 1e-12"):
         protect("mean", COLUMN, eta=eta)
 
 
@@ -192,7 +192,7 @@ def test_what_is_one(value):
 
 
 def test_complex_contributions():
-    with pytest.raises(InputTypeError, match="f takes a function that returns numbers"):
+    with pytest.raises(InputTypeError, match="f must be a function that returns numbers"):
         protect(SumQuery(lambda rows: rows + 1j), COLUMN, eta=0.2)
 
 
@@ -225,12 +225,12 @@ def test_pilot_trainings_count_with_a_ball_too():
 
 @pytest.mark.parametrize("rng", [-1, "seed", 1.5, np.random.RandomState(0)])
 def test_bad_seeds(rng):
-    with pytest.raises((InputError, InputTypeError), match="rng takes a seed"):
+    with pytest.raises((InputError, InputTypeError), match="rng must be a seed"):
         protect("median", COLUMN, eta=0.2, rng=rng)
 
 
 def test_bad_progress():
-    with pytest.raises(InputTypeError, match="progress takes"):
+    with pytest.raises(InputTypeError, match="progress must be"):
         protect("median", COLUMN, eta=0.2, progress=3)
 
 
@@ -266,7 +266,7 @@ def test_weights_are_weights(model):
 
 
 def test_models_take_three_parts_at_most():
-    with pytest.raises(InputError, match=r"records takes X, \(X, y\) or \(X, y, sample_weight\).*got 4 parts"):
+    with pytest.raises(InputError, match=r"records must be X, \(X, y\) or \(X, y, sample_weight\).*got 4 parts"):
         protect(Ridge(), (X, X[:, 0], X[:, 0], X[:, 0]), eta=0.2)
 
 
@@ -277,6 +277,6 @@ def test_the_scale_of_the_paper_needs_one_shape_and_a_promise():
     calls = []
     with pytest.raises(InputError, match=r"shape \(\d,\), on other subsets \(\d,\)"):
         izzo_noise(lambda rows: rows[rows < 5], np.arange(10), eta=0.2, subsets=30, rng=0)
-    with pytest.raises(InputError, match="eta takes a number"):
+    with pytest.raises(InputError, match="eta must be a number"):
         izzo_noise(lambda rows: calls.append(1), COLUMN, eta=2.0)
     assert not calls

@@ -32,11 +32,11 @@ def test_algorithm_1_repaired():
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="eta takes"):
+    with pytest.raises(InputError, match="eta must be"):
         paper_scale(0.0, 1.0)
-    with pytest.raises(InputError, match="sigma takes"):
+    with pytest.raises(InputError, match="sigma must be"):
         paper_scale(0.1, -1.0)
-    with pytest.raises(InputError, match="moment takes"):
+    with pytest.raises(InputError, match="moment must be"):
         paper_scale(0.1, 1.0, 0.5)
-    with pytest.raises(InputTypeError, match="izzo_noise takes"):
+    with pytest.raises(InputTypeError, match="izzo_noise needs"):
         izzo_noise("mean", [1.0, 2.0], eta=0.1)

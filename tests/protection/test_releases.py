@@ -371,7 +371,7 @@ def test_progress_rises_to_one():
 
 @pytest.mark.parametrize("eta", [0.0, 0.5, -0.1, 1.0, math.nan])
 def test_eta_out_of_range(eta):
-    with pytest.raises(InputError, match=r"eta takes a number in \(0, 0.5\)"):
+    with pytest.raises(InputError, match=r"eta must be a number in \(0, 0.5\)"):
         protect("mean", COLUMN, eta=eta)
 
 
@@ -385,31 +385,31 @@ def test_an_empty_promise_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"noise": "laplace"}, "noise takes one of 'gaussian', 'norm_exponential'"),
-        ({"split": "equal"}, "split takes one of 'total', 'relative'"),
-        ({"norm": 1}, "norm takes 2 for Gaussian noise"),
-        ({"norm": 0.5, "noise": "norm_exponential"}, "norm takes a number in"),
-        ({"sensitivity": "worst"}, "sensitivity takes one of"),
-        ({"moment_bound": -1.0}, "moment_bound takes a number in"),
-        ({"adjacent_bound": math.inf}, "adjacent_bound takes a number in"),
-        ({"adjacent_bound": math.nan}, "adjacent_bound takes a number in"),
+        ({"noise": "laplace"}, "noise must be one of 'gaussian', 'norm_exponential'"),
+        ({"split": "equal"}, "split must be one of 'total', 'relative'"),
+        ({"norm": 1}, "norm must be 2 for Gaussian noise"),
+        ({"norm": 0.5, "noise": "norm_exponential"}, "norm must be a number in"),
+        ({"sensitivity": "worst"}, "sensitivity must be one of"),
+        ({"moment_bound": -1.0}, "moment_bound must be a number in"),
+        ({"adjacent_bound": math.inf}, "adjacent_bound must be a number in"),
+        ({"adjacent_bound": math.nan}, "adjacent_bound must be a number in"),
         ({"adjacent_bound": 1.0, "moment_bound": 1.0}, "at most one of"),
         ({"adjacent_bound": 1.0, "ball": 1.0}, "at most one of"),
         ({"adjacent_bound": 1.0, "sensitivity": "average"}, "goes without adjacent_bound"),
         ({"adjacent_bound": 1.0, "sensitivity": "moment"}, "goes with moment_bound"),
         ({"ball": 1.0, "sensitivity": "average"}, "goes without ball"),
-        ({"ball": 0.0}, "ball takes a number in"),
-        ({"ball": "big"}, "ball takes 'pilot'"),
-        ({"ball": (0.0, 1.0, 2.0)}, "ball takes 'pilot'"),
+        ({"ball": 0.0}, "ball must be a number in"),
+        ({"ball": "big"}, "ball must be 'pilot'"),
+        ({"ball": (0.0, 1.0, 2.0)}, "ball must be 'pilot'"),
         ({"ball": (math.nan, 1.0)}, "centre of finite numbers"),
         ({"ball": ([0.0, 1.0], 1.0)}, "centre of 1 numbers"),
-        ({"ball": (0.0, -1.0)}, "radius of ball takes a number"),
-        ({"subsets": -1}, "subsets takes a whole number"),
-        ({"subsets": 2.5}, "subsets takes a whole number"),
-        ({"confidence_level": 1.0}, "confidence_level takes a number in"),
-        ({"train_fraction": 0.0}, "train_fraction takes a number in"),
+        ({"ball": (0.0, -1.0)}, "radius of ball must be a number"),
+        ({"subsets": -1}, "subsets must be a whole number"),
+        ({"subsets": 2.5}, "subsets must be a whole number"),
+        ({"confidence_level": 1.0}, "confidence_level must be a number in"),
+        ({"train_fraction": 0.0}, "train_fraction must be a number in"),
         ({"train_fraction": 0.999}, "train_fraction=0.999 of 40 records draws 40"),
-        ({"n_jobs": 0}, "n_jobs takes"),
+        ({"n_jobs": 0}, "n_jobs must be"),
     ],
 )
 def test_bad_options(options, message):
@@ -431,10 +431,10 @@ def test_an_unstable_estimate_costs_noise():
 @pytest.mark.parametrize(
     ("estimator", "error", "message"),
     [
-        ("mode", InputError, "estimator takes one of mean, sum, median, cov as text"),
-        (3, InputTypeError, "estimator takes one of"),
-        (None, InputTypeError, "estimator takes one of"),
-        (dict, InputTypeError, "estimator takes one of"),
+        ("mode", InputError, "estimator must be one of mean, sum, median, cov as text"),
+        (3, InputTypeError, "estimator must be one of"),
+        (None, InputTypeError, "estimator must be one of"),
+        (dict, InputTypeError, "estimator must be one of"),
     ],
 )
 def test_bad_estimators(estimator, error, message):
@@ -486,8 +486,8 @@ def test_statistics_take_no_tuple():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (SumQuery(lambda x: x.sum()), "one row a record"),
-        (SumQuery(lambda x: x[:3]), "one row a record"),
+        (SumQuery(lambda x: x.sum()), "one row per record"),
+        (SumQuery(lambda x: x[:3]), "one row per record"),
         (SumQuery(lambda x: np.full(40, np.nan)), r"finite numbers, got \[nan\] at record 0 \(40 such\)"),
         (SumQuery(lambda x: ["a"] * 40), "returns numbers"),
         (SumQuery(lambda x: np.zeros((40, 0))), "at least one number"),
@@ -496,7 +496,7 @@ def test_statistics_take_no_tuple():
 def test_bad_sum_queries(query, message):
     with pytest.raises((InputError, InputTypeError), match=message):
         protect(query, COLUMN, eta=0.2)
-    with pytest.raises(InputTypeError, match="f takes a function"):
+    with pytest.raises(InputTypeError, match="f must be a function"):
         SumQuery(3)
 
 
@@ -542,7 +542,7 @@ def test_a_shape_that_changes():
 
 
 def test_a_source_in_tests_only():
-    with pytest.raises(InputTypeError, match="testing_source takes a SeededSource, in tests only"):
+    with pytest.raises(InputTypeError, match="testing_source must be a SeededSource, in tests only"):
         protect("mean", COLUMN, eta=0.2, testing_source=3)
 
 

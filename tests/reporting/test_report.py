@@ -566,18 +566,18 @@ def test_a_failure_leaves_nothing_behind(tmp_path, short, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"path": 3}, InputTypeError, "path takes the name of a file, got 3 of type int"),
+        ({"path": 3}, InputTypeError, "path must be the name of a file, got 3 of type int"),
         ({"path": "."}, InputError, "got the folder"),
         ({"path": "no/such/a.html"}, InputError, "folder that does not exist: 'no/such'"),
-        ({"title": 3}, InputTypeError, "title takes text, got 3"),
-        ({"title": " "}, InputError, "title takes text, got ' '"),
-        ({"command": b"x"}, InputTypeError, "command takes text"),
-        ({"date": "today"}, InputTypeError, r"date takes a datetime\.date, got 'today'"),
+        ({"title": 3}, InputTypeError, "title must be text, got 3"),
+        ({"title": " "}, InputError, "title must be text, got ' '"),
+        ({"command": b"x"}, InputTypeError, "command must be text"),
+        ({"date": "today"}, InputTypeError, r"date must be a datetime\.date, got 'today'"),
         ({"guarantee": wi.PureDP(1.0)}, InputTypeError, "guarantee goes with an audit"),
-        ({"guarantee": 1.0}, InputTypeError, "guarantee takes one of whosin's guarantees"),
+        ({"guarantee": 1.0}, InputTypeError, "guarantee must be one of whosin's guarantees"),
         ({"ids": ["a"]}, InputTypeError, "ids goes with an audit or a population"),
         ({"ids": ["a"], "individuals": False}, InputError, "give one of the two"),
-        ({"individuals": "no"}, InputTypeError, "individuals takes True or False, got 'no'"),
+        ({"individuals": "no"}, InputTypeError, "individuals must be True or False, got 'no'"),
     ],
 )
 def test_bad_arguments_are_named(options, error, match):
@@ -588,10 +588,10 @@ def test_bad_arguments_are_named(options, error, match):
 @pytest.mark.parametrize(
     ("ids", "error", "match"),
     [
-        ("abc", InputTypeError, "ids takes a sequence"),
-        (7, InputTypeError, "ids takes a sequence"),
+        ("abc", InputTypeError, "ids must be a sequence"),
+        (7, InputTypeError, "ids must be a sequence"),
         (["a"] * 40, InputError, "each record, 41 in all, got 40"),
-        ([("ann", 3)] * 41, InputTypeError, "ids takes names or numbers, got type tuple at position 0"),
+        ([("ann", 3)] * 41, InputTypeError, "ids must be names or numbers, got type tuple at position 0"),
         ([None] * 41, InputTypeError, "got type NoneType"),
     ],
 )
@@ -615,7 +615,7 @@ def test_several_take_names_and_audits(wrong, error, match):
 
 @pytest.mark.parametrize("wrong", [None, 3, "audit", np.zeros(1000), wi.PureDP])
 def test_other_results_are_refused(wrong):
-    with pytest.raises(InputTypeError, match=r"result takes an audit, a guarantee, .* got .* of type \w+") as caught:
+    with pytest.raises(InputTypeError, match=r"result must be an audit, a guarantee, .* got .* of type \w+") as caught:
         report(wrong)
     assert len(str(caught.value)) < 200
 

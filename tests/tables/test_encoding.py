@@ -196,7 +196,7 @@ def test_frequencies_can_come_from_some_of_the_tables():
     both = TableEncoder.fit(train, synthetic, learn_from=[train, synthetic])
     assert both.frequencies[0].tolist() == [3.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5]
     assert TableEncoder.fit(train, synthetic).frequencies[0].tolist() == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
-    with pytest.raises(InputError, match="takes values that the pooled rows have, got a missing value in row 1"):
+    with pytest.raises(InputError, match="must hold values that the pooled rows have, got a missing value in row 1"):
         TableEncoder.fit(train, learn_from=[synthetic])
 
 
@@ -255,9 +255,9 @@ def test_a_column_that_takes_one_value_where_scales_are_learnt():
     assert part.numbers.tolist() == [[1e6], [-1e6]]
     assert part.cells[:, 0].tolist() == [0, 1]
     assert [note.split(":")[0] for note in encoder.notes] == [
-        "column 'a' takes one value where scales are learnt",
+        "column 'a' must have one value where scales are learnt",
         "column 'b' has values up to 1e+06 quartile distances from its median; scaling='rank' would tame it",
-        "column 'c' takes one value where scales are learnt",
+        "column 'c' must have one value where scales are learnt",
     ]
 
 
@@ -279,7 +279,7 @@ def test_a_matrix_that_would_not_fit_is_refused():
     with pytest.raises(InputError, match=r"at least 4004000 bytes .* column 'id' has 1000 categories"):
         part.matrix(memory=4 * 1000 * 1001 - 1)
     _, (numbers,) = encode({"n": np.arange(9)})
-    with pytest.raises(InputError, match="memory takes at least 36 bytes"):
+    with pytest.raises(InputError, match="memory must be at least 36 bytes"):
         numbers.matrix(memory=8)
 
 
@@ -288,14 +288,14 @@ def test_only_what_was_seen_can_be_encoded():
     encoder = TableEncoder.fit(train)
     assert encoder.transform(train.take([2, 0]).select(["b", "a"])).cells.tolist() == [[2, 0], [0, 0]]
     for content, says in (
-        ({"a": [3], "b": ["x"]}, "new column 'a' takes values that the pooled rows have, got 3 in row 0"),
+        ({"a": [3], "b": ["x"]}, "new column 'a' must hold values that the pooled rows have, got 3 in row 0"),
         ({"a": [5], "b": ["x"]}, "got 5 in row 0"),
         ({"a": [0], "b": ["x"]}, "got 0 in row 0"),
         ({"a": [1], "b": ["z"]}, "got 'z' in row 0"),
         ({"a": [1], "b": [None]}, "got a missing value in row 0"),
         ({"a": [None], "b": ["x"]}, "got a missing value in row 0"),
         ({"a": [1, None], "b": ["x", "y"]}, "got a missing value in row 1"),
-        ({"a": ["1"], "b": ["x"]}, "takes numbers as in the pooled rows, got text"),
+        ({"a": ["1"], "b": ["x"]}, "must be numbers as in the pooled rows, got text"),
         ({"b": ["x"]}, "new has no column 'a'"),
     ):
         with pytest.raises(InputError, match=says):
@@ -315,7 +315,7 @@ def test_one_row_and_bad_options():
     assert part.matrix().shape == (1, 0)
     assert str(part) == "1 rows: 0 columns of numbers, 1 of categories"
     assert "fitted on 1 pooled rows" in str(encoder)
-    with pytest.raises(InputError, match="scaling takes one of 'robust', 'rank', got 'minmax'"):
+    with pytest.raises(InputError, match="scaling must be one of 'robust', 'rank', got 'minmax'"):
         encode({"a": [1]}, scaling="minmax")
     with pytest.raises(InputTypeError, match="at least one table"):
         TableEncoder.fit()

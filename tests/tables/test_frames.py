@@ -211,8 +211,8 @@ def test_tables_show_themselves():
 @pytest.mark.parametrize(
     ("data", "error", "says"),
     [
-        ([], InputError, "train takes at least one row, got none"),
-        ({}, InputError, "train takes at least one column"),
+        ([], InputError, "train must have at least one row, got none"),
+        ({}, InputError, "train must have at least one column"),
         ({"a": []}, InputError, "at least one row"),
         (np.zeros((0, 2)), InputError, "at least one row"),
         (np.zeros((2, 0)), InputError, "at least one column"),
@@ -227,18 +227,18 @@ def test_tables_show_themselves():
         ([[1], 2], InputError, "got 1 in row 1|rows of 1 cells"),
         ([{"a": 1}], InputTypeError, "dictionaries"),
         ({"a": [1, 2], "b": [1]}, InputError, "columns of one length, got {'a': 2, 'b': 1}"),
-        ({"a": 3}, InputTypeError, "train column 'a' takes a list or an array, got int"),
+        ({"a": 3}, InputTypeError, "train column 'a' must be a list or an array, got int"),
         ({"a": "xyz"}, InputTypeError, "got str"),
-        ({"a": [[1], [2]]}, InputTypeError, "train column 'a' takes single values in its cells, got a list"),
-        ({"a": np.eye(2)}, InputError, "one value a row, got 2 dimensions"),
+        ({"a": [[1], [2]]}, InputTypeError, "train column 'a' must hold single values in its cells, got a list"),
+        ({"a": np.eye(2)}, InputError, "one value per row, got 2 dimensions"),
         ({1: [1], "1": [2]}, InputError, "'1' 2 times"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "one column a name, got 'a' 2 times"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), InputError, "one column per name, got 'a' 2 times"),
         (pl.DataFrame({"a": [{"b": 1}]}), InputTypeError, "Struct"),
         (pd.DataFrame({"a": [[1]]}), InputTypeError, "got a list"),
         (
             {"a": [1.0, np.inf, -np.inf]},
             InputError,
-            r"train column 'a' takes finite numbers, got inf in row 1 \(2 such",
+            r"train column 'a' must hold finite numbers, got inf in row 1 \(2 such",
         ),
         ({"a": ["\ud800"]}, InputError, "Unicode"),
     ],
@@ -252,18 +252,18 @@ def test_bad_choices():
     table = as_table({"a": [1, 2]}, "train")
     with pytest.raises(InputError, match="train has no column 'b'; it has a"):
         table.column("b")
-    with pytest.raises(InputTypeError, match="names takes a list"):
+    with pytest.raises(InputTypeError, match="names must be a list"):
         table.select("a")
-    with pytest.raises(InputTypeError, match="categories takes a list"):
+    with pytest.raises(InputTypeError, match="categories must be a list"):
         as_table(table, categories="a")
     with pytest.raises(InputError, match="at least one row"):
         table.take([])
     with pytest.raises(InputError, match="row numbers below 2, got 0 to 2"):
         table.take([0, 2])
-    with pytest.raises(InputError, match="one truth value a row, 2, got 1"):
+    with pytest.raises(InputError, match="one truth value per row, 2, got 1"):
         table.take([True])
     for wrong in (0, [0.5], [[0]], ["a"]):
-        with pytest.raises(InputTypeError, match="indices takes"):
+        with pytest.raises(InputTypeError, match="indices must be"):
             table.take(wrong)
-    with pytest.raises(InputError, match="a column a name"):
+    with pytest.raises(InputError, match="a column per name"):
         Table(("a", "b"), table.columns)

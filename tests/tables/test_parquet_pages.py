@@ -111,7 +111,9 @@ def test_a_page_header_that_polars_does_not_survive_is_refused(writer, column, t
     damaged(tmp_path / "t.parquet", column)
     with (
         open(tmp_path / "t.parquet", "rb") as file,
-        pytest.raises(InputError, match=r"^t takes Parquet.*number of values of a page is stated as -301, and can be"),
+        pytest.raises(
+            InputError, match=r"^t must be Parquet.*number of values of a page is stated as -301, and can be"
+        ),
     ):
         check_parquet(file, "t")
 
@@ -138,7 +140,7 @@ def test_the_process_of_the_caller_goes_on(tmp_path):
         [sys.executable, "-P", "-c", ASK, tmp_path / "t.parquet"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("t.parquet takes Parquet, got something else or part of it: the number of values") == 3
+    assert done.stdout.count("t.parquet must be Parquet, got something else or part of it: the number of values") == 3
 
 
 def varint(number):
@@ -204,7 +206,7 @@ def test_the_files_of_the_next_test_are_right_but_for_one_number():
     ],
 )
 def test_what_contradicts_the_footer_is_refused_by_name(file, words):
-    with pytest.raises(InputError, match=r"^t takes Parquet, got something else or part of it: .*" + words):
+    with pytest.raises(InputError, match=r"^t must be Parquet, got something else or part of it: .*" + words):
         check_parquet(file, "t")
 
 

@@ -183,23 +183,23 @@ NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")
         ("x.csv", b"\n \n", "x.csv is empty"),
         ("x.csv", b"a,b\n", "x.csv has names but no rows"),
         ("x.csv", b"a,b\n\n\n", "names but no rows"),
-        ("x.csv", b"a,b\n1,2\n3,4,5\n", "line 3 takes 2 cells, got 3"),
-        ("x.csv", b"a,b\n1,2\n\n3\n", "line 4 takes 2 cells, got 1"),
-        ("x.csv", b'a,b\n"1\n2",2\n3\n', "line 4 takes 2 cells, got 1"),
-        ("x.csv", b'a,b\n1,2\n"3,4\n5,6\n', "line 3 takes 2 cells, got 1"),
+        ("x.csv", b"a,b\n1,2\n3,4,5\n", "line 3 must have 2 cells, got 3"),
+        ("x.csv", b"a,b\n1,2\n\n3\n", "line 4 must have 2 cells, got 1"),
+        ("x.csv", b'a,b\n"1\n2",2\n3\n', "line 4 must have 2 cells, got 1"),
+        ("x.csv", b'a,b\n1,2\n"3,4\n5,6\n', "line 3 must have 2 cells, got 1"),
         ("x.csv", b'a,b\n1,"' + b"x" * 200_000 + b'" y\n', "line 2 cannot be read: field larger"),
-        ("x.csv", NOT_UTF8, "takes UTF-8, got the byte 0xfc on line 3"),
-        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "takes UTF-8, got the byte 0xff on line 1"),
+        ("x.csv", NOT_UTF8, "must be UTF-8, got the byte 0xfc on line 3"),
+        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "must be UTF-8, got the byte 0xff on line 1"),
         ("x.csv", b"a;b\n1;2\n", "is the separator ';'"),
         ("x.csv", b"a,a\n1,2\n", "'a' 2 times"),
-        ("x.csv", b"a,b\n1,2\n3,-inf\n", "x.csv column 'b' takes finite numbers, got -inf in row 1"),
-        ("x.csv.gz", b"a,b\n1,2\n", "takes gzip"),
-        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:30], "takes gzip"),
-        ("x.parquet", b"", "takes Parquet"),
-        ("x.parquet", b"a,b\n1,2\n", "takes Parquet"),
-        ("x.parquet", b"PAR1" + b"\0" * 40 + b"PAR1", "takes Parquet"),
-        ("x.arrow", b"", "takes Arrow IPC"),
-        ("x.feather", b"ARROW1" + b"\0" * 40, "takes Arrow IPC"),
+        ("x.csv", b"a,b\n1,2\n3,-inf\n", "x.csv column 'b' must hold finite numbers, got -inf in row 1"),
+        ("x.csv.gz", b"a,b\n1,2\n", "must be gzip"),
+        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:30], "must be gzip"),
+        ("x.parquet", b"", "must be Parquet"),
+        ("x.parquet", b"a,b\n1,2\n", "must be Parquet"),
+        ("x.parquet", b"PAR1" + b"\0" * 40 + b"PAR1", "must be Parquet"),
+        ("x.arrow", b"", "must be Arrow IPC"),
+        ("x.feather", b"ARROW1" + b"\0" * 40, "must be Arrow IPC"),
         ("x.npy", b"", "plain NumPy array"),
         ("x.npy", b"\x93NUMPY", "plain NumPy array"),
         ("x.npz", b"PK\x03\x04", "plain NumPy array"),
@@ -221,16 +221,16 @@ def test_objects_in_numpy_files_are_not_loaded(tmp_path):
 
 def test_frames_in_files_are_checked_like_frames(tmp_path):
     pl.DataFrame({"a": [[1], [2]]}).write_parquet(tmp_path / "nested.parquet")
-    with pytest.raises(InputTypeError, match=r"nested.parquet column 'a' takes numbers.*List"):
+    with pytest.raises(InputTypeError, match=r"nested.parquet column 'a' must hold numbers.*List"):
         read_table(tmp_path / "nested.parquet")
     pl.DataFrame({"a": []}, schema={"a": pl.Int64}).write_parquet(tmp_path / "none.parquet")
-    with pytest.raises(InputError, match=r"none\.parquet takes at least one row"):
+    with pytest.raises(InputError, match=r"none\.parquet must have at least one row"):
         read_table(tmp_path / "none.parquet")
 
 
 @pytest.mark.parametrize("separator", ["", ",,", '"', "\n", "§", 3])
 def test_bad_separators(tmp_path, separator):
-    with pytest.raises(InputError, match="separator takes one plain character"):
+    with pytest.raises(InputError, match="separator must be one plain character"):
         read_table(write(tmp_path / "x.csv", "a\n1\n"), separator=separator)
 
 

@@ -45,7 +45,11 @@ def test_many_missing_columns_are_listed_in_short():
 @pytest.mark.parametrize(
     ("one", "other", "says"),
     [
-        ([1, 2], ["1", "x"], r"column 'a' takes one kind of cells, got numbers in train \(1\) and text in s \('x'\)"),
+        (
+            [1, 2],
+            ["1", "x"],
+            r"column 'a' must hold one kind of cells, got numbers in train \(1\) and text in s \('x'\)",
+        ),
         ([1, 2], ["1", "2"], "reads as numbers: make it numbers"),
         ([1, 2], [" 1", "2 "], "reads as numbers"),
         (["u", "v"], [0.5, None], r"text in train \('u'\) and numbers in s \(0.5\); categories=\['a'\]"),
@@ -76,10 +80,10 @@ def test_a_column_without_cells_goes_with_any_kind(cells):
 
 def test_rows_are_counted():
     one = as_table({"a": [1], "b": ["x"]}, "holdout")
-    with pytest.raises(InputError, match="holdout takes at least 2 rows, got 1"):
+    with pytest.raises(InputError, match="holdout must have at least 2 rows, got 1"):
         match_tables(TRAIN, one)
     assert match_tables(TRAIN, one, at_least=1)[1].rows == 1
-    with pytest.raises(InputError, match="at_least takes a whole number of at least 1"):
+    with pytest.raises(InputError, match="at_least must be a whole number of at least 1"):
         match_tables(TRAIN, at_least=0)
     with pytest.raises(InputTypeError, match="at least one table"):
         match_tables()

@@ -257,13 +257,15 @@ def test_a_bad_value_is_reported_with_its_row(tmp_path):
     values[731] = np.inf
     pl.DataFrame({"x": values}).write_parquet(tmp_path / "t.parquet")
     records = [as_table({"x": [0.0, 1.0]}, name) for name in ("train", "holdout")]
-    with pytest.raises(InputError, match=r"t\.parquet column 'x' takes finite numbers, got inf in row 731 "):
+    with pytest.raises(InputError, match=r"t\.parquet column 'x' must hold finite numbers, got inf in row 731 "):
         StreamEncoder.fit(records, as_stream(tmp_path / "t.parquet", block_rows=10))
 
 
 def test_kinds_that_change_between_frames_are_refused():
     frames = [pl.DataFrame({"x": [1, 2]}), pl.DataFrame({"x": ["a"]})]
-    with pytest.raises(InputError, match="'x' takes one kind of cells, got numbers up to row 1 and text from row 2 on"):
+    with pytest.raises(
+        InputError, match="'x' must hold one kind of cells, got numbers up to row 1 and text from row 2 on"
+    ):
         as_stream(frames)
     with pytest.raises(InputError, match="same columns, x, got y from row 2 on"):
         as_stream([frames[0], pl.DataFrame({"y": [1]})])
@@ -281,17 +283,17 @@ def test_schemas_are_compared_like_tables():
 
 def test_refused_files(tmp_path):
     (tmp_path / "no.parquet").write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match="takes Parquet, got something else"):
+    with pytest.raises(InputError, match="must be Parquet, got something else"):
         as_stream(tmp_path / "no.parquet")
     (tmp_path / "no.arrow").write_bytes(b"nonsense")
-    with pytest.raises(InputError, match="takes the Arrow IPC file format"):
+    with pytest.raises(InputError, match="must be the Arrow IPC file format"):
         as_stream(tmp_path / "no.arrow")
     pl.DataFrame({"x": pl.Series([], dtype=pl.Float64)}).write_parquet(tmp_path / "empty.parquet")
     with pytest.raises(InputError, match="at least one row, got none"):
         as_stream(tmp_path / "empty.parquet")
     for cells in ([[1, 2]], [{"a": 1}], [b"x"]):
         pl.DataFrame({"x": cells}).write_parquet(tmp_path / "odd.parquet")
-        with pytest.raises(InputTypeError, match="column 'x' takes numbers, text, truth values or dates, got"):
+        with pytest.raises(InputTypeError, match="column 'x' must hold numbers, text, truth values or dates, got"):
             as_stream(tmp_path / "odd.parquet")
     (tmp_path / "t.csv").write_text("x\n1\n")
     with pytest.raises(InputError, match="cannot be read in blocks"):

@@ -20,7 +20,7 @@ def test_a_list_of_numbers_is_one_column():
         ([1.0], InputError, "at least 2 rows"),
         (np.zeros((3, 0)), InputError, "one column"),
         (np.zeros((2, 2, 2)), InputError, "3 dimensions"),
-        (["a", "b"], InputTypeError, "takes numbers"),
+        (["a", "b"], InputTypeError, "must hold numbers"),
         ([[1, 2], [3]], InputTypeError, "rows of one length"),
     ],
 )
@@ -83,7 +83,7 @@ def test_parquet(tmp_path):
     ("name", "text", "says"),
     [
         ("x.csv", "", "is empty"),
-        ("x.csv", "a,b\n1,2\n3\n", "line 3 takes 2 cells, got 1"),
+        ("x.csv", "a,b\n1,2\n3\n", "line 3 must have 2 cells, got 1"),
         ("x.csv", "a,b\n1,2\nx,4\n", "column 'a', got 'x' in record 1"),
         ("x.csv", "a,b\n1,\n3,4\n", "column 'b', got '' in record 0"),
         ("x.csv", "a\n1\nnan\n", "row 1"),

@@ -118,9 +118,9 @@ def test_classes():
         quick().fit(X[:120], some + 5, np.random.default_rng(0))
     named = quick(classes=np.arange(10) + 5).fit(X[:120], some + 5, np.random.default_rng(0))
     assert named.classes_.tolist() == list(range(5, 15))
-    with pytest.raises(InputError, match=r"y takes labels among classes.*got 99 in row 3"):
+    with pytest.raises(InputError, match=r"y must be labels among classes.*got 99 in row 3"):
         quick(classes=np.arange(10)).fit(X[:4], [0, 1, 2, 99], np.random.default_rng(0))
-    with pytest.raises(InputError, match="classes takes one label an output, got 3 for 10"):
+    with pytest.raises(InputError, match="classes must have one label per output, got 3 for 10"):
         quick(classes=[0, 1, 2]).fit(X[:4], [0, 1, 2, 2], np.random.default_rng(0))
 
 
@@ -138,19 +138,19 @@ class Own(nn.Module):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"module": "net"}, InputTypeError, "module takes a torch.nn.Module or a function"),
+        ({"module": "net"}, InputTypeError, "module must be a torch.nn.Module or a function"),
         ({"module": lambda: 3}, InputTypeError, "returns a module, got int"),
         ({"module": lambda: net(), "reset": False}, InputError, "reset=False"),
         ({"module": Own()}, InputError, "'Own' has weights of its own without: pass a function"),
         ({"learning_rate": 0.0}, InputError, "learning_rate"),
         ({"learning_rate": 1e30, "optimizer": "sgd"}, InputError, "keeps the training finite.*epoch"),
-        ({"optimizer": "lbfgs"}, InputError, "optimizer takes"),
+        ({"optimizer": "lbfgs"}, InputError, "optimizer must be"),
         ({"epochs": -1}, InputError, "epochs"),
         ({"batch_size": 0}, InputError, "batch_size"),
         ({"loss": 3}, InputTypeError, "loss"),
-        ({"loss": nn.CrossEntropyLoss()}, InputError, "loss takes a function that gives each"),
-        ({"device": "abacus"}, InputError, "device takes"),
-        ({"device": "cuda:77"}, InputError, "device takes one that is here"),
+        ({"loss": nn.CrossEntropyLoss()}, InputError, "loss must be a function that gives each"),
+        ({"device": "abacus"}, InputError, "device must be"),
+        ({"device": "cuda:77"}, InputError, "device must be one that is here"),
         ({"output": "odds"}, InputError, "output"),
     ],
 )
@@ -160,7 +160,7 @@ def test_bad_settings(options, error, words):
 
 
 def test_bad_records():
-    with pytest.raises(InputError, match="one label a record"):
+    with pytest.raises(InputError, match="one label per record"):
         quick().fit(X[:5], Y[:4], np.random.default_rng(0))
     hole = X[:5].copy()
     hole[3, 1] = np.nan
@@ -360,7 +360,7 @@ def test_threads_of_one_process_do_not_disturb_each_other():
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="checkpoint takes a folder"):
+    with pytest.raises(InputError, match="checkpoint must be a folder"):
         trained(quick(checkpoint=tmp_path / "file"))
 
 

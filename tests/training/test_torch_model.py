@@ -78,7 +78,7 @@ def test_a_layer_that_is_called_by_keyword_is_refused():
         def forward(self, x):
             return self.last(input=x)
 
-    with pytest.raises(InputError, match="one row a record"):
+    with pytest.raises(InputError, match="one row per record"):
         TorchModel(ByKeyword()).layer_output(X)
     assert TorchModel(ByKeyword()).layer_output(X, "last").shape == (50, 3)
 
@@ -133,7 +133,7 @@ def test_evaluation_mode_and_back_again():
 
 def test_the_mode_comes_back_after_an_error():
     module = nn.Sequential(nn.Dropout(0.5), linear())
-    with pytest.raises(InputError, match="module takes records"):
+    with pytest.raises(InputError, match="module must accept records"):
         TorchModel(module).predict_proba(RNG.normal(size=(3, 9)))
     assert module.training
 
@@ -156,19 +156,19 @@ def test_outputs_that_are_refused(module, words):
 
 
 def test_settings_that_are_refused():
-    with pytest.raises(InputTypeError, match=r"module takes a torch\.nn\.Module, got str"):
+    with pytest.raises(InputTypeError, match=r"module must be a torch\.nn\.Module, got str"):
         TorchModel("net")
-    with pytest.raises(InputError, match="output takes"):
+    with pytest.raises(InputError, match="output must be"):
         TorchModel(linear(), output="odds")
-    with pytest.raises(InputError, match="input_dtype takes"):
+    with pytest.raises(InputError, match="input_dtype must be"):
         TorchModel(linear(), input_dtype="number")
-    with pytest.raises(InputError, match="classes takes at least two different"):
+    with pytest.raises(InputError, match="classes must have at least two different"):
         TorchModel(linear(), classes=[1, 1, 2])
-    with pytest.raises(InputError, match="classes takes one label an output, got 2 for 3"):
+    with pytest.raises(InputError, match="classes must have one label per output, got 2 for 3"):
         TorchModel(linear(), classes=[0, 1]).predict_proba(X)
     with pytest.raises(InputError, match="at least one record"):
         TorchModel(linear()).predict_proba(X[:0])
-    with pytest.raises(InputTypeError, match="takes numbers"):
+    with pytest.raises(InputTypeError, match="must hold numbers"):
         TorchModel(linear()).predict_proba(np.array([["a"]]))
 
 
@@ -210,7 +210,7 @@ def test_the_penultimate_layer():
 
 def test_layers_that_are_refused():
     model = TorchModel(nn.Sequential(linear(), Given()))
-    with pytest.raises(InputError, match=r"layer takes the name of a submodule .*'0', '1'.*got 'last'"):
+    with pytest.raises(InputError, match=r"layer must be the name of a submodule .*'0', '1'.*got 'last'"):
         model.layer_output(X, "last")
     with pytest.raises(InputTypeError, match="name of a submodule"):
         layer_output(1)(model, X, None)
@@ -232,7 +232,7 @@ def test_layers_of_a_perceptron():
     assert 1 / (1 + np.exp(-odds)) == pytest.approx(pipe.predict_proba(data)[:, 1])
     alone = layer_output(0)(net, pipe[0].transform(data), labels)
     assert alone.shape == (len(data), 6)
-    with pytest.raises(InputError, match="layer takes 0 to 1"):
+    with pytest.raises(InputError, match="layer must be 0 to 1"):
         layer_output(2)(pipe, data, labels)
     with pytest.raises(InputTypeError, match="number of a hidden layer"):
         layer_output("a")(pipe, data, labels)

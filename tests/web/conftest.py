@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-pytest.importorskip("fastapi", reason="the page takes whosin[web]")
+pytest.importorskip("fastapi", reason="the page needs whosin[web]")
 
 from web_support import BASE, Server, TestClient, here, people, with_token
 

@@ -101,7 +101,7 @@ def test_the_sentence_and_the_curve_follow_the_slider(visit):
     assert page.get_attribute("#epsilon-slider", "aria-valuetext") == page.input_value("#epsilon")
     before = said(page)
     page.fill("#epsilon", "150")
-    assert page.inner_text("#epsilon-problem").startswith("This takes a number from 0 to 100.")
+    assert page.inner_text("#epsilon-problem").startswith("This must be a number from 0 to 100.")
     page.fill("#epsilon", "3")
     assert not page.is_visible("#epsilon-problem")
     until(page, before)

@@ -35,7 +35,7 @@ def test_a_refused_folder_keeps_what_is_in_it(tmp_path):
     (shared / "open.html").write_text("mine")
     assert "nobody else may open" in run("--port", "0", "--data-dir", str(shared)).stderr
     assert (shared / "open.html").read_text() == "mine"
-    assert "--data-dir takes a folder" in run("--port", "0", "--data-dir", str(shared / "open.html")).stderr
+    assert "--data-dir must be a folder" in run("--port", "0", "--data-dir", str(shared / "open.html")).stderr
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:80@evil.example", "localhost:abc", "localhost:", "127.0.0.1:1:2"])
@@ -92,7 +92,7 @@ def test_whoever_waits_for_the_answer_to_a_bad_form_gets_it(tmp_path, monkeypatc
     monkeypatch.setattr(uploads, "DRAIN_SECONDS", 0.1)
     bad = b'--x\r\nContent-Disposition: form-data; name="evil"; filename="a"\r\n\r\n'
     began = time.monotonic()
-    with pytest.raises(InputError, match="takes files named"):
+    with pytest.raises(InputError, match="must have files named"):
         asyncio.run(uploads.receive(stalled(b"multipart/form-data; boundary=x", bad), tmp_path, 1000))
     assert time.monotonic() - began < 20
 

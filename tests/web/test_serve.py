@@ -42,7 +42,7 @@ def test_remote_addresses_take_both_the_flag_and_a_password(tmp_path):
     assert "--allow-remote and a password" in refused.stderr
     no_password = run("--host", "0.0.0.0", "--allow-remote", *data)
     assert no_password.exit_code == 2
-    assert "takes a password" in no_password.stderr
+    assert "needs a password" in no_password.stderr
     short = run("--host", "0.0.0.0", "--allow-remote", *data, environment={"WHOSIN_PASSWORD": "short"})
     assert short.exit_code == 2
     assert "at least 12 characters" in short.stderr

@@ -56,7 +56,7 @@ def test_files_are_known_by_their_bytes(kind):
 
 @pytest.mark.parametrize("kind", BAD)
 def test_other_files_are_refused(kind):
-    with pytest.raises(InputError, match=r"^train takes CSV or TSV text.*, got "):
+    with pytest.raises(InputError, match=r"^train must be CSV or TSV text.*, got "):
         kind_of(BAD[kind], "train")
 
 
@@ -72,7 +72,7 @@ def test_a_letter_cut_in_two_at_the_end_of_the_look_is_no_harm():
 def test_a_bad_file_is_refused_and_not_kept(client, kind):
     answer = upload(client, {"scores": BAD[kind]})
     assert answer.status_code == 422
-    assert "takes CSV" in answer.json()["error"]
+    assert "must be CSV" in answer.json()["error"]
     assert list(office(client).folders.keys()) == []
     assert office(client).history.count() == 0
 
@@ -186,7 +186,7 @@ def test_damaged_forms(client, body, kind):
 def test_names_of_fields_are_no_paths_either(client, field, tmp_path):
     answer = client.post("/api/audits", files={field: ("s.csv", CSV)})
     assert answer.status_code == 422
-    assert "takes files named train, holdout, synthetic, scores" in answer.json()["error"]
+    assert "must have files named train, holdout, synthetic, scores" in answer.json()["error"]
     assert not [path for path in tmp_path.rglob("*") if path.suffix == ".part" or "evil" in path.name]
 
 

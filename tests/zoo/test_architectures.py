@@ -153,17 +153,17 @@ def test_weights_start_as_glorot_and_bengio_say_and_from_the_seed_alone():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        (("imagenet",), {}, "name takes one of"),
-        ((7,), {}, "name takes one of"),
+        (("imagenet",), {}, "name must be one of"),
+        ((7,), {}, "name must be one of"),
         (("mnist", (27, 28)), {}, "784 numbers in all"),
         (("cifar10", (32, 32)), {}, r"\(channels, side, side\)"),
         (("cifar10", (3, 32, 31)), {}, r"\(channels, side, side\)"),
-        (("skin", (3, 256, 256)), {}, "images that these layers can reach"),
+        (("skin", (3, 256, 256)), {}, "one that these layers can reach"),
         (("small",), {}, "shape is needed"),
         (("small", ()), {}, "at least one whole number"),
-        (("small", (0,)), {}, "shape takes a whole number of at least 1"),
-        (("small", (8,)), {"latent_size": 0}, "latent_size takes"),
-        (("small", (8,)), {"width": 0}, "width takes"),
+        (("small", (0,)), {}, "shape must be a whole number of at least 1"),
+        (("small", (8,)), {"latent_size": 0}, "latent_size must be"),
+        (("small", (8,)), {"width": 0}, "width must be"),
         (("mnist",), {"width": 8}, "the layers of 'mnist' are printed"),
     ],
 )
@@ -173,5 +173,5 @@ def test_bad_arguments_are_named(arguments, settings, message):
 
 
 def test_a_shape_that_is_no_sequence_is_an_error():
-    with pytest.raises(InputTypeError, match="shape takes a sequence"):
+    with pytest.raises(InputTypeError, match="shape must be a sequence"):
         architecture("small", 8)

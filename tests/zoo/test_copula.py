@@ -140,7 +140,7 @@ def test_bad_tables_are_named(table, error, message):
 def test_other_bad_arguments_are_named():
     with pytest.raises(InputError, match="not trained yet"):
         GaussianCopula().sample(3)
-    with pytest.raises(InputError, match="knots takes"):
+    with pytest.raises(InputError, match="knots must be"):
         GaussianCopula(knots=1)
-    with pytest.raises(InputError, match="n takes"):
+    with pytest.raises(InputError, match="n must be"):
         GaussianCopula().fit(np.eye(3)).sample(0)

@@ -72,7 +72,7 @@ def test_a_finished_checkpoint_loads_without_an_epoch_and_can_be_extended(tmp_pa
     assert same(done, fitted("js", epochs=3, rng=1, checkpoint=path, progress=calls.append))
     assert calls == []
     assert same(fitted("js", epochs=5, rng=1, checkpoint=path), fitted("js", epochs=5, rng=1))
-    with pytest.raises(InputError, match="epochs takes at least 5"):
+    with pytest.raises(InputError, match="epochs must be at least 5"):
         fitted("js", epochs=3, rng=1, checkpoint=path)
 
 
@@ -140,7 +140,7 @@ def test_a_writing_that_fails_leaves_the_old_checkpoint_and_no_draft(tmp_path, m
 
 def test_a_checkpoint_in_a_place_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="checkpoint takes a path that can be written"):
+    with pytest.raises(InputError, match="checkpoint must be a path that can be written"):
         fitted("js", epochs=1, rng=1, checkpoint=tmp_path / "file" / "model.pt")
 
 
@@ -265,32 +265,32 @@ def test_bad_records_are_named(records, message):
 
 
 def test_other_bad_arguments_are_named():
-    with pytest.raises(InputTypeError, match="X takes numbers"):
+    with pytest.raises(InputTypeError, match="X must hold numbers"):
         JSGAN(ARCH, batch_size=16).fit(DIGITS.astype(str), epochs=1, rng=0)
     with pytest.raises(InputError, match="32 records for 2 pairs with batches of 16, got 31"):
         PrivGAN(ARCH, batch_size=16).fit(DIGITS[:31], epochs=1, rng=0)
-    with pytest.raises(InputError, match="y takes labels only for a conditional model"):
+    with pytest.raises(InputError, match="y must be None: JSGAN is not conditional"):
         JSGAN(ARCH, batch_size=16).fit(DIGITS, epochs=1, rng=0, y=LABELS)
-    with pytest.raises(InputTypeError, match="arch takes what"):
+    with pytest.raises(InputTypeError, match="arch must be what"):
         JSGAN("mnist")
-    with pytest.raises(InputError, match="learning_rate takes"):
+    with pytest.raises(InputError, match="learning_rate must be"):
         JSGAN(ARCH, learning_rate=0.0)
-    with pytest.raises(InputError, match="beta1 takes"):
+    with pytest.raises(InputError, match="beta1 must be"):
         JSGAN(ARCH, beta1=1.0)
-    with pytest.raises(InputError, match="pairs takes"):
+    with pytest.raises(InputError, match="pairs must be"):
         PrivGAN(ARCH, pairs=1)
-    with pytest.raises(InputError, match="privacy_weight takes"):
+    with pytest.raises(InputError, match="privacy_weight must be"):
         PrivGAN(ARCH, privacy_weight=-1.0)
-    with pytest.raises(InputError, match="penalty takes"):
+    with pytest.raises(InputError, match="penalty must be"):
         WGANGP(ARCH, penalty=float("nan"))
-    with pytest.raises(InputError, match="epochs takes"):
+    with pytest.raises(InputError, match="epochs must be"):
         fitted("js", epochs=-1)
     for untrained in models().values():
         with pytest.raises(InputError, match="not trained yet"):
             untrained.sample(3, 0)
         with pytest.raises(InputError, match="not trained yet"):
             _ = untrained.discriminators
-    with pytest.raises(InputError, match="n takes"):
+    with pytest.raises(InputError, match="n must be"):
         fitted("js", epochs=0).sample(0, 0)
-    with pytest.raises(InputError, match=r"records takes records of shape \(n, 8, 8\)"):
+    with pytest.raises(InputError, match=r"records must have records of shape \(n, 8, 8\)"):
         fitted("js", epochs=0).discriminators[0](DIGITS[0])

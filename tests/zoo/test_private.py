@@ -86,7 +86,7 @@ def test_a_record_without_a_finite_gradient_counts_for_nothing(sign):
 
 def test_a_layer_with_weights_that_cannot_be_cut_is_an_error():
     network = torch.nn.Sequential(torch.nn.ConvTranspose2d(1, 1, 3), torch.nn.Flatten(), torch.nn.Linear(100, 1))
-    with pytest.raises(InputTypeError, match="network takes dense layers and convolutions, got ConvTranspose2d"):
+    with pytest.raises(InputTypeError, match="network must have dense layers and convolutions, got ConvTranspose2d"):
         clipped_sum(network, torch.zeros(2, 1, 8, 8), losses, 1.0)
 
 
@@ -159,13 +159,13 @@ def test_bad_arguments_are_named():
         model.fit(data, y=[0, 1], epochs=1, rng=0)
     with pytest.raises(InputError, match="labels from 0 to 1, got 0 to 2"):
         model.fit(data, y=[0, 1, 2, 0], epochs=1, rng=0)
-    with pytest.raises(InputTypeError, match="y takes whole numbers"):
+    with pytest.raises(InputTypeError, match="y must be whole numbers"):
         model.fit(data, y=["a", "b", "a", "b"], epochs=1, rng=0)
     with pytest.raises(InputError, match="at least 2 records, got 1"):
         model.fit(data[:1], y=[0], epochs=1, rng=0)
     for place, value in (("noise_multiplier", -1.0), ("max_grad_norm", 1e-7), ("sample_rate", 0.0), ("classes", 0)):
         settings = {"noise_multiplier": 1.0, "max_grad_norm": 1.0, "sample_rate": 0.5, "classes": 2, place: value}
-        with pytest.raises(InputError, match=f"{place} takes"):
+        with pytest.raises(InputError, match=f"{place} must be"):
             DPCGAN(DENSE, **settings)
     model.fit(data, y=[0, 1, 0, 1], epochs=1, rng=0)
     with pytest.raises(InputError, match="one label for each of 3 records"):

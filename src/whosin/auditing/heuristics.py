@@ -189,7 +189,7 @@ def _records(name: str, given: ArrayLike) -> Array:
     values = _numbers(name, given)
     table = values[:, None] if values.ndim == 1 else values
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
-        raise InputError(f"{name} takes a non-empty table of finite numbers, got shape {values.shape}")
+        raise InputError(f"{name} must be a non-empty table of finite numbers, got shape {values.shape}")
     return table
 
 
@@ -197,15 +197,15 @@ def _numbers(name: str, given: ArrayLike) -> Array:
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"{name} takes an array of numbers, got {type(given).__name__}") from None
+        raise InputTypeError(f"{name} must be an array of numbers, got {type(given).__name__}") from None
 
 
 def _scores(name: str, given: ArrayLike) -> Array:
     values = _numbers(name, given)
     if values.ndim != 1 or values.size == 0:
-        raise InputError(f"{name} takes at least one score in an array of shape (N,), got shape {values.shape}")
+        raise InputError(f"{name} must have at least one score in an array of shape (N,), got shape {values.shape}")
     if np.isnan(values).any():
-        raise InputError(f"{name} takes scores without gaps, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
+        raise InputError(f"{name} must hold scores without gaps, got NaN at {int(np.flatnonzero(np.isnan(values))[0])}")
     return values
 
 

@@ -88,13 +88,13 @@ def _dask(scheduler: str | None, workers: int | None) -> Iterator[None]:
     except ImportError:
         raise MissingExtraError("the backend 'dask' needs Dask: pip install 'whosin[dask]'") from None
     if scheduler is None:
-        raise InputError("the backend 'dask' takes the address of a scheduler, such as tcp://host:8786, got none")
+        raise InputError("the backend 'dask' needs the address of a scheduler, such as tcp://host:8786, got none")
     try:
         client: Any = Client(scheduler, timeout=ANSWER)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
-            f"scheduler takes the address of a Dask scheduler that answers within {ANSWER} seconds, got {scheduler!r}: "
-            f"{error}"
+            f"scheduler must be the address of a Dask scheduler that answers within {ANSWER} seconds, got "
+            f"{scheduler!r}: {error}"
         ) from None
     try:
         try:
@@ -120,7 +120,7 @@ def _ray(scheduler: str | None, workers: int | None) -> Iterator[None]:
         ray.init(address=scheduler, num_cpus=workers if scheduler is None else None, log_to_driver=False)
     except Exception as error:
         raise InputError(
-            f"scheduler takes the address of a Ray cluster that answers, got {scheduler!r}: {error}"
+            f"scheduler must be the address of a Ray cluster that answers, got {scheduler!r}: {error}"
         ) from None
     try:
         _wait_for(lambda: int(ray.cluster_resources().get("CPU", 0)), workers or 1)

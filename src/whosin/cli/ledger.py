@@ -259,11 +259,11 @@ def _read_json(path: Path, option: str) -> dict[str, Any]:
     try:
         known = json_text.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{option} takes a file that can be read, got {path}: {error.strerror}") from None
+        raise InputError(f"{option} must be a file that can be read, got {path}: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise InputError(f"{option} takes a JSON file, got {path}, which is not one") from None
+        raise InputError(f"{option} must be a JSON file, got {path}, which is not one") from None
     if not isinstance(known, dict):
-        raise InputError(f"{option} takes a JSON object, got {type(known).__name__} in {path}")
+        raise InputError(f"{option} must be a JSON object, got {type(known).__name__} in {path}")
     return known
 
 

@@ -21,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Records = Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row a record.")]
+Records = Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row per record.")]
 Epsilon = Annotated[float | None, typer.Option(help="The labelled ε.")]
 Target = Annotated[float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")]
 Clip = Annotated[float, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]

@@ -58,5 +58,5 @@ def guarantee_of(
     if not is_run:
         return None
     if noise is None or rate is None or steps is None:
-        raise InputTypeError("a DP-SGD run takes all of --noise-multiplier, --sample-rate and --steps")
+        raise InputTypeError("a DP-SGD run needs all of --noise-multiplier, --sample-rate and --steps")
     return wi.DPSGD(noise, rate, steps)

@@ -26,7 +26,7 @@ ENDINGS = (".json", ".csv", ".npy")
 
 @clean_errors
 def protect(
-    records: Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row a record.")],
+    records: Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row per record.")],
     statistic: Annotated[str, typer.Option(help="What to release: mean, sum, median or cov.")],
     eta: Annotated[float, typer.Option(help="How much better than a blind guess an attacker may be, below 0.5.")],
     out: Annotated[Path, typer.Option(help="Where to write: .json (value and certificate), .csv or .npy (value).")],
@@ -84,13 +84,13 @@ def protect(
 def _check_out(out: Path, force: bool) -> None:
     """Refuse what cannot be written before anything is released."""
     if out.suffix.lower() not in ENDINGS:
-        raise InputError(f"--out takes a file with one of the endings {', '.join(ENDINGS)}, got {out.name!r}")
+        raise InputError(f"--out must be a file with one of the endings {', '.join(ENDINGS)}, got {out.name!r}")
     if not out.parent.is_dir():
-        raise InputError(f"--out takes a file in a folder that exists, got {str(out)!r}")
+        raise InputError(f"--out must be a file in a folder that exists, got {str(out)!r}")
     if out.exists() and not out.is_file():
-        raise InputError(f"--out takes a new file, got {str(out)!r}, which is a folder, a device or a pipe")
+        raise InputError(f"--out must be a new file, got {str(out)!r}, which is a folder, a device or a pipe")
     if out.exists() and not force:
-        raise InputError(f"--out takes a new file, got {str(out)!r}, which exists; --force overwrites it")
+        raise InputError(f"--out must be a new file, got {str(out)!r}, which exists; --force overwrites it")
 
 
 @contextmanager

@@ -141,11 +141,11 @@ def check_report(path: Path | None, force: bool) -> None:
             raise InputTypeError("--force goes with --report")
         return
     if not path.parent.is_dir():
-        raise InputError(f"--report takes a file in a folder that exists, got {path}")
+        raise InputError(f"--report must be a file in a folder that exists, got {path}")
     if path.exists() and not path.is_file():
-        raise InputError(f"--report takes a new file, got {path}, which is a folder, a device or a pipe")
+        raise InputError(f"--report must be a new file, got {path}, which is a folder, a device or a pipe")
     if path.exists() and not force:
-        raise InputError(f"--report takes a new file, got {path}, which exists; --force replaces it")
+        raise InputError(f"--report must be a new file, got {path}, which exists; --force replaces it")
 
 
 def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:

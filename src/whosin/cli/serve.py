@@ -46,7 +46,7 @@ def serve(
     from whosin.errors import InputError, MissingExtraError, check_number
 
     if any(find_spec(module) is None for module in _NEEDED):
-        raise MissingExtraError("the page takes FastAPI and more: pip install 'whosin[web]'")
+        raise MissingExtraError("the page needs FastAPI and more: pip install 'whosin[web]'")
     from whosin.web.settings import Binding, Limits, Settings, default_data_dir
 
     for option, value in (("--max-upload-mb", max_upload_mb), ("--max-memory-gb", max_memory_gb)):
@@ -61,7 +61,7 @@ def serve(
     binding = Binding(host, port, allow_remote, tuple(name or ()))
     password = _password() if allow_remote else None
     if allow_remote and password is None:
-        raise InputError(f"--allow-remote takes a password, typed at a terminal or in the variable {PASSWORD}")
+        raise InputError(f"--allow-remote needs a password, typed at a terminal or in the variable {PASSWORD}")
     settings = Settings(data_dir or default_data_dir(), limits)
     from whosin.web.server import serve as run
 

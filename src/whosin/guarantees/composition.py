@@ -182,7 +182,7 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> C
     given = list(guarantees)
     for guarantee in given:
         if not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantees takes guarantees, got {guarantee!r}")
+            raise InputTypeError(f"guarantees must be guarantees, got {guarantee!r}")
         reason = why_not(guarantee)
         if reason is not None:
             raise ImplicationError(f"{guarantee} cannot be part of a total: {reason}")

@@ -39,7 +39,7 @@ class DifferentialIdentifiability(Guarantee):
         candidates = check_whole("candidates", self.candidates, low=2, high=MOST_CANDIDATES)
         rho = check_number("rho", self.rho, low=0.0, high=1.0)
         if rho < 1.0 / candidates:
-            raise InputError(f"rho takes a number in [1/candidates, 1] = [{1 / candidates:g}, 1], got {self.rho!r}")
+            raise InputError(f"rho must be a number in [1/candidates, 1] = [{1 / candidates:g}, 1], got {self.rho!r}")
         self._set(rho=rho, candidates=candidates)
 
     def log_likelihood_ratios(self) -> tuple[float, float]:

@@ -78,7 +78,7 @@ class NoEdge:
 def implied(guarantee: Guarantee, target: type[Target], params: dict[str, Any]) -> Target:
     """Return the tightest guarantee of class ``target`` that follows from ``guarantee``."""
     if not (isinstance(target, type) and issubclass(target, Guarantee)):
-        raise InputTypeError(f"target takes a class of guarantees such as MIP, got {target!r}")
+        raise InputTypeError(f"target must be a class of guarantees such as MIP, got {target!r}")
     source, wanted = type(guarantee).__name__, target.__name__
     for edge in EDGES:
         if edge.source == source and edge.target == wanted:
@@ -86,7 +86,7 @@ def implied(guarantee: Guarantee, target: type[Target], params: dict[str, Any]) 
             return cast(Target, edge.derive(guarantee, **params))
     if source == wanted:
         if params:
-            raise InputTypeError(f"implies({wanted}) from {source} takes no parameters; got {next(iter(params))!r}")
+            raise InputTypeError(f"implies({wanted}) from {source} must have no parameters; got {next(iter(params))!r}")
         return cast(Target, guarantee)
     for gap in NO_EDGES:
         if gap.source == source and gap.target == wanted:
@@ -103,11 +103,11 @@ def _check_params(edge: Edge, params: dict[str, Any]) -> None:
     known = [parameter.name for parameter in signature]
     unknown = [name for name in params if name not in known]
     if unknown:
-        takes = ", ".join(known) or "no parameters"
-        raise InputTypeError(f"implies({edge.target}) from {edge.source} takes {takes}; got {unknown[0]!r}")
+        accepted = ", ".join(known) or "no parameters"
+        raise InputTypeError(f"implies({edge.target}) from {edge.source} accepts {accepted}; got {unknown[0]!r}")
     needed = [each.name for each in signature if each.default is each.empty and each.name not in params]
     if needed:
-        raise InputTypeError(f"implies({edge.target}) from {edge.source} takes {needed[0]}=, got none")
+        raise InputTypeError(f"implies({edge.target}) from {edge.source} needs {needed[0]}=, got none")
 
 
 # --- differential privacy to itself --------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def _step_epsilon(
         rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0)
         if g.adjacency == "replace":
             raise ImplicationError(
-                "DP under Poisson sampling takes add/remove DP: sampling changes the size of the data set, about which "
+                "DP under Poisson sampling needs add/remove DP: sampling changes the size of the data set, about which "
                 "replace-one DP promises nothing. Counterexample: A(D) = |D|"
             )
         epsilon, delta = _sampled_epsilon(epsilon, rate), rate * delta
@@ -300,7 +300,7 @@ def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
 def _dp_to_membership(g: DifferentialPrivacy, family: str | None = None, negative: bool = False) -> MembershipPrivacy:
     chosen = check_choice("family", family or ("bounded" if g._adjacency == "replace" else "independent"), FAMILIES)
     if chosen == "prior":
-        raise InputError("family takes 'independent', 'bounded' or 'uniform' here, got 'prior'")
+        raise InputError("family must be 'independent', 'bounded' or 'uniform' here, got 'prior'")
     if g._adjacency == "replace" and chosen != "bounded":
         raise ImplicationError(
             f"replace-one DP does not imply membership privacy for the {chosen} family, in which "
@@ -333,7 +333,7 @@ def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "r
     if least <= 0.0:
         raise ImplicationError(
             f"ρ = {g.rho:g} with {g.candidates} candidates limits no ratio between two of them: ε = "
-            f"ln(ρ/(1-(m-1)ρ)) takes "
+            f"ln(ρ/(1-(m-1)ρ)) needs "
             f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
         )
     return PureDP(max(0.0, math.log(g.rho / least)), "replace")

@@ -49,7 +49,7 @@ class MembershipPrivacy(Guarantee):
 
     def __post_init__(self) -> None:
         if not isinstance(self.negative, bool):
-            raise InputTypeError(f"negative takes True or False, got {self.negative!r}")
+            raise InputTypeError(f"negative must be True or False, got {self.negative!r}")
         self._set(
             gamma=check_number("gamma", self.gamma, low=1.0),
             family=check_choice("family", self.family, FAMILIES),

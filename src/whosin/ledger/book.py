@@ -123,12 +123,12 @@ class Ledger:
             Where the total with this release goes beyond the budget; nothing is recorded.
         """
         if data is None and dataset is None:
-            raise InputError("add takes data or dataset, got neither: from whom does the release come?")
+            raise InputError("add needs data or dataset, got neither: from whom does the release come?")
         if budget is not None and not isinstance(budget, Budget):
-            raise InputTypeError(f"budget takes a Budget, got {budget!r}")
+            raise InputTypeError(f"budget must be a Budget, got {budget!r}")
         if certificate is not None:
             if guarantee is not None:
-                raise InputError("add takes guarantee or certificate, got both")
+                raise InputError("add needs guarantee or certificate, got both")
             guarantee, remark = _certified(certificate)
             note = "; ".join(part for part in (note, remark) if part) or None
         body = body_of(
@@ -171,7 +171,7 @@ class Ledger:
         """
         number = check_whole("number", number, low=1, high=MOST_ENTRIES)
         if not isinstance(voids_guarantee, bool):
-            raise InputTypeError(f"voids_guarantee takes True or False, got {voids_guarantee!r}")
+            raise InputTypeError(f"voids_guarantee must be True or False, got {voids_guarantee!r}")
         body = body_of(
             "retraction",
             about=number,
@@ -183,7 +183,7 @@ class Ledger:
         def make(session: Session) -> dict[str, Any]:
             found = session.entry(number)
             if found is None or found.action != "release":
-                raise InputError(f"number takes the number of a release, got {number}")
+                raise InputError(f"number must be the number of a release, got {number}")
             return body
 
         return self._store.append(make)
@@ -216,7 +216,7 @@ class Ledger:
             The δ at which ε is wanted (see :func:`whosin.ledger.compose`).
         """
         if data is None and dataset is None:
-            raise InputError("check takes data or dataset, got neither; totals() goes through all")
+            raise InputError("check needs data or dataset, got neither; totals() goes through all")
         fingerprint = None if data is None else fingerprint_of(data)
         name = None if dataset is None else check_dataset(dataset)
         with self._store.read() as session:
@@ -278,14 +278,14 @@ def _certified(certificate: Any) -> tuple[Guarantee | None, str]:
     if isinstance(known, Mapping) and isinstance(known.get("certificate"), Mapping):
         known = known["certificate"]
     if not isinstance(known, Mapping) or not isinstance(known.get("mip"), Mapping):
-        raise InputTypeError(f"certificate takes what wi.protect gave, got {type(certificate).__name__}")
+        raise InputTypeError(f"certificate must be what wi.protect gave, got {type(certificate).__name__}")
     if known.get("test_mode") is not False:
         return None, "certificate of a test mode: nobody is protected"
     level = known.get("confidence_level")
     try:
         held = promise_from_dict(known["mip"])
     except LedgerError as error:
-        raise InputError(f"certificate takes what wi.protect gave: {error}") from None
+        raise InputError(f"certificate must be what wi.protect gave: {error}") from None
     if not isinstance(held, MIP):
-        raise InputError(f"certificate takes what wi.protect gave: membership inference privacy, got {held}")
+        raise InputError(f"certificate must be what wi.protect gave: membership inference privacy, got {held}")
     return held, "certified" if level is None else f"certified with confidence {level!r}"

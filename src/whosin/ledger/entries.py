@@ -142,10 +142,10 @@ def body_of(action: str, **values: Any) -> dict[str, Any]:
     at = values.pop("at", None)
     moment = datetime.now(UTC) if at is None else at
     if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise InputTypeError(f"at takes a datetime with a time zone, got {at!r}")
+        raise InputTypeError(f"at must be a datetime with a time zone, got {at!r}")
     guarantee = values.pop("guarantee", None)
     if guarantee is not None and not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee takes a guarantee such as PureDP(1.0), or None, got {guarantee!r}")
+        raise InputTypeError(f"guarantee must be a guarantee such as PureDP(1.0), or None, got {guarantee!r}")
     body: dict[str, Any] = {"action": action, "at": moment.astimezone(UTC).isoformat(timespec="microseconds")}
     for key, value in values.items():
         if value is None or value is False:
@@ -159,11 +159,11 @@ def body_of(action: str, **values: Any) -> dict[str, Any]:
 def check_text(name: str, value: Any) -> str:
     """Return a text that can be stored and shown: not empty, no control characters, not endless."""
     if not isinstance(value, str):
-        raise InputTypeError(f"{name} takes a text, got {value!r} of type {type(value).__name__}")
+        raise InputTypeError(f"{name} must be a text, got {value!r} of type {type(value).__name__}")
     if not value.strip() or len(value) > LONGEST:
-        raise InputError(f"{name} takes a text of 1 to {LONGEST} characters, got {len(value)} characters")
+        raise InputError(f"{name} must be a text of 1 to {LONGEST} characters, got {len(value)} characters")
     if any(not sign.isprintable() and sign != " " for sign in value):
-        raise InputError(f"{name} takes a text without control characters and line ends, got {value!r}")
+        raise InputError(f"{name} must be a text without control characters and line ends, got {value!r}")
     return value
 
 
@@ -181,7 +181,7 @@ def fingerprint_of(data: Any, *, name: str = "data") -> str:
         if len(data) == 64 and all(sign in "0123456789abcdef" for sign in data.lower()):
             return data.lower()
         kinds = "a table or a fingerprint" if name == "data" else "a hash"
-        raise InputError(f"{name} takes {kinds} of 64 hexadecimal digits, got another text")
+        raise InputError(f"{name} must be {kinds} of 64 hexadecimal digits, got another text")
     from whosin.tables import as_table
 
     return as_table(data).fingerprint()
@@ -198,14 +198,14 @@ def audit_summary(audit: Any) -> dict[str, Any]:
         known = {name: getattr(audit, name, None) for name in _AUDIT}
         known["advantage"] = audit.advantage.to_dict()
     else:
-        raise InputTypeError(f"audit takes an Audit or its dictionary, got {type(audit).__name__}")
+        raise InputTypeError(f"audit must be an Audit or its dictionary, got {type(audit).__name__}")
     advantage = known.get("advantage")
     limits = ("estimate", "lower", "upper", "confidence_level")
     if not isinstance(advantage, Mapping) or not all(_rate(advantage.get(name)) for name in limits):
-        raise InputError(f"audit takes an advantage with {', '.join(limits)} in [-1, 1], got {advantage!r}")
+        raise InputError(f"audit must have an advantage with {', '.join(limits)} in [-1, 1], got {advantage!r}")
     low, high = advantage.get("lower"), advantage.get("upper")
     if low is not None and high is not None and low > high:
-        raise InputError(f"audit takes an advantage with a lower limit up to its upper one, got {advantage!r}")
+        raise InputError(f"audit must have an advantage with a lower limit up to its upper one, got {advantage!r}")
     kept = {name: known[name] for name in _AUDIT if isinstance(known.get(name), str | int | float)}
     return {"advantage": {name: advantage.get(name) for name in limits}, **plain_json("audit", kept)}
 
@@ -220,7 +220,7 @@ def plain_json(name: str, value: dict[str, Any]) -> dict[str, Any]:
         if isinstance(item, str):
             check_text(f"{name}[{key!r}]", item)
         elif isinstance(item, float) and not math.isfinite(item):
-            raise InputError(f"{name}[{key!r}] takes a finite number, got {item!r}")
+            raise InputError(f"{name}[{key!r}] must be a finite number, got {item!r}")
     return value
 
 

@@ -53,17 +53,19 @@ class Place:
     def __init__(self, address: str | os.PathLike[str] | None = None) -> None:
         given: object = address if address is not None else os.environ.get(VARIABLE) or default_path()
         if not isinstance(given, str | os.PathLike):
-            raise InputTypeError(f"the ledger takes a path or a URL, got {type(given).__name__}")
+            raise InputTypeError(f"the ledger must be a path or a URL, got {type(given).__name__}")
         text = os.fspath(given)
         if not isinstance(text, str) or not text.strip() or "\0" in text or text == ":memory:":
-            raise InputError("the ledger takes a path or a URL, got nothing that could keep a ledger")
+            raise InputError("the ledger must be a path or a URL, got nothing that could keep a ledger")
         if "://" not in text and _ALMOST.match(text):
-            raise InputError("the ledger takes a URL with :// after its kind, got one without (it may hold a password)")
+            raise InputError(
+                "the ledger must be a URL with :// after its kind, got one without (it may hold a password)"
+            )
         url = _parsed(text) if "://" in text else None
         self.path: Path | None = Path(text) if url is None else None
         if url is not None and url.drivername == "sqlite":
             if not url.database or url.database == ":memory:" or url.query:
-                raise InputError("the ledger takes sqlite:///file, got a URL without a file or with options")
+                raise InputError("the ledger must be sqlite:///file, got a URL without a file or with options")
             self.path = Path(url.database)
         self._url = url if self.path is None else None
 
@@ -88,16 +90,16 @@ def _parsed(text: str) -> URL:
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
     except ImportError:
-        raise MissingExtraError("a ledger takes SQLAlchemy: pip install 'whosin[ledger]'") from None
+        raise MissingExtraError("a ledger needs SQLAlchemy: pip install 'whosin[ledger]'") from None
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
         raise InputError(
-            "the ledger takes a path, sqlite:///file or postgresql://user:password@host/database, got a URL that "
+            "the ledger must be a path, sqlite:///file or postgresql://user:password@host/database, got a URL that "
             "cannot be read (not shown: it may hold a password)"
         ) from None
     if url.drivername not in _DRIVERS:
-        raise InputError("the ledger takes a URL that starts with sqlite:// or postgresql://, got another kind")
+        raise InputError("the ledger must be a URL that starts with sqlite:// or postgresql://, got another kind")
     before = text.split("://", 1)[1].rpartition("@")[0]
     if not before.startswith("/") and (set(before) & set("/?#@") or (":" in before and url.password is None)):
         raise InputError("the ledger's URL has one of / ? # @ before its last @: write them as %2F %3F %23 %40")

@@ -27,7 +27,7 @@ def promise_to_dict(guarantee: Guarantee) -> dict[str, Any]:
     """
     name = type(guarantee).__name__
     if _KNOWN.get(name) is not type(guarantee):
-        raise InputTypeError(f"guarantee takes one of {', '.join(sorted(_KNOWN))}, got {guarantee!r}")
+        raise InputTypeError(f"guarantee must be one of {', '.join(sorted(_KNOWN))}, got {guarantee!r}")
     return {"version": VERSION, "guarantee": name, **_fields(guarantee)}
 
 

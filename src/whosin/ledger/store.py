@@ -257,7 +257,7 @@ class Store:
         except OSError as error:
             raise LedgerError(f"the ledger {path} cannot be made or opened: {error.strerror}") from None
         if folder:
-            raise LedgerError(f"the ledger takes a file, got the folder {path}")
+            raise LedgerError(f"the ledger must be a file, got the folder {path}")
         if not found:
             raise NoLedgerError(f"there is no ledger at {path}")
 
@@ -275,7 +275,7 @@ class Store:
             return create_engine(url, connect_args=limit, **options)
         except ImportError:
             raise MissingExtraError(
-                "a ledger takes SQLAlchemy, and psycopg for PostgreSQL: pip install 'whosin[ledger]'"
+                "a ledger needs SQLAlchemy, and psycopg for PostgreSQL: pip install 'whosin[ledger]'"
             ) from None
 
     def _open_file(self) -> sqlite3.Connection:

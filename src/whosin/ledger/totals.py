@@ -52,7 +52,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         if self.epsilon is None and self.advantage is None:
-            raise InputError("a budget takes epsilon or advantage, got neither")
+            raise InputError("a budget needs epsilon or advantage, got neither")
         if self.epsilon is not None:
             object.__setattr__(self, "epsilon", check_number("epsilon", self.epsilon, low=0.0))
         for name in ("delta", "advantage"):

@@ -50,10 +50,10 @@ class AdditiveMechanism(ABC):
             if isinstance(value, np.ndarray) and value.size == 1:
                 value = value.item()
             if not isinstance(value, numbers.Real) or isinstance(value, bool):
-                raise InputTypeError(f"query takes a function that returns a number, got {value!r} on {records!r}")
+                raise InputTypeError(f"query must be a function that returns a number, got {value!r} on {records!r}")
             values[i] = float(value)
             if not np.isfinite(values[i]):
-                raise InputError(f"query takes a function with finite values, got {float(value)} on {records!r}")
+                raise InputError(f"query must be a function with finite values, got {float(value)} on {records!r}")
         return values
 
     def sample(self, records: Sequence[Any], source: Source | None = None) -> Answer:

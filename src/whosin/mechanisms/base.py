@@ -66,7 +66,7 @@ class FiniteMechanism(ABC):
             law = self.law(records)
             if not isinstance(law, Mapping):
                 raise InputTypeError(
-                    "mechanism takes a function that returns {output: probability}, "
+                    "mechanism must be a function that returns {output: probability}, "
                     f"got {type(law).__name__} for {records!r}"
                 )
             outputs = tuple(law)
@@ -97,17 +97,21 @@ def check_cells(data_sets: int, outputs: int) -> None:
     """Refuse tables that would not fit."""
     if data_sets * outputs > MAX_CELLS:
         raise InputError(
-            f"mechanism takes at most {MAX_CELLS} cells (data sets × outputs), got {data_sets} × {outputs}"
+            f"mechanism must have at most {MAX_CELLS} cells (data sets × outputs), got {data_sets} × {outputs}"
         )
 
 
 def _probabilities(law: Law, records: Records) -> NDArray[np.float64]:
     if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in set(map(type, law.values()))):
-        raise InputTypeError(f"mechanism takes numbers as probabilities, got {dict(law)!r} on {records!r}")
+        raise InputTypeError(f"mechanism must give numbers as probabilities, got {dict(law)!r} on {records!r}")
     values = np.fromiter(law.values(), dtype=np.float64, count=len(law))
     if not np.all((values >= 0.0) & (values <= 1.0 + 1e-9)):
         output, wrong = next((o, p) for o, p in law.items() if not 0.0 <= p <= 1.0 + 1e-9)
-        raise InputError(f"mechanism takes probabilities in [0, 1], got {wrong!r} for output {output!r} on {records!r}")
+        raise InputError(
+            f"mechanism must give probabilities in [0, 1], got {wrong!r} for output {output!r} on {records!r}"
+        )
     if abs(values.sum() - 1.0) > 1e-9:
-        raise InputError(f"mechanism takes probabilities that sum to one, got a sum of {values.sum()!r} on {records!r}")
+        raise InputError(
+            f"mechanism must give probabilities that sum to one, got a sum of {values.sum()!r} on {records!r}"
+        )
     return values

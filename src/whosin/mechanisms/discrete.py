@@ -77,7 +77,7 @@ class Exponential(FiniteMechanism):
     def __init__(self, candidates: Sequence[Any], loss: Callable[[Any, Any], float], scale: float) -> None:
         self.candidates = check_records("candidates", candidates)
         if len(set(self.candidates)) != len(self.candidates):
-            raise InputError(f"candidates takes no repeats, got {self.candidates!r}")
+            raise InputError(f"candidates must have no repeats, got {self.candidates!r}")
         self.loss = check_callable("loss", loss)
         self.scale = check_number("scale", scale, low=0.0, open_high=True)
 
@@ -120,7 +120,7 @@ class KMax(FiniteMechanism):
         self.values = check_records("universe", universe)
         twice = [value for i, value in enumerate(self.values) if value in self.values[:i]]
         if twice:
-            raise InputError(f"universe takes each value once, got {twice[0]!r} again")
+            raise InputError(f"universe must have each value once, got {twice[0]!r} again")
         self.k = check_whole("k", k, low=2, high=len(self.values))
         self.empty = check_choice("empty", empty, ("lowest", "null"))
         self._rank = {value: rank for rank, value in enumerate(self.values)}
@@ -131,7 +131,7 @@ class KMax(FiniteMechanism):
             return {None: 1.0}
         strangers = [record for record in records if record not in self._rank]
         if strangers:
-            raise InputError(f"record takes a value of the universe, got {strangers[0]!r}")
+            raise InputError(f"record must be a value of the universe, got {strangers[0]!r}")
         top = max((self._rank[record] for record in records), default=0)
         first = min(top, len(self.values) - self.k)
         return {self.values[first + i]: 1.0 / self.k for i in range(self.k)}

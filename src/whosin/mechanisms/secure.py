@@ -56,7 +56,7 @@ def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> NDArray[np.f
     ----------
     value : array-like of finite numbers
     scale : float or array-like
-        Standard deviations, one or one a coordinate. A coordinate of scale 0 comes back as it went in.
+        Standard deviations, one or one per coordinate. A coordinate of scale 0 comes back as it went in.
     source : Source
         A :class:`SecureSource`; a :class:`SeededSource` in tests only.
     """
@@ -230,17 +230,19 @@ def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
     except ValueError:
         given = np.asarray(None)
     if given.dtype.kind not in "iuf":
-        raise InputTypeError(f"{name} takes a number or an array of numbers, got {values!r}")
+        raise InputTypeError(f"{name} must be a number or an array of numbers, got {values!r}")
     numbers = given.astype(np.float64)
     if not np.all(np.isfinite(numbers)):
-        raise InputError(f"{name} takes finite numbers, got {float(numbers.ravel()[~np.isfinite(numbers.ravel())][0])}")
+        raise InputError(
+            f"{name} must hold finite numbers, got {float(numbers.ravel()[~np.isfinite(numbers.ravel())][0])}"
+        )
     return numbers
 
 
 def _scales(scale: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
     scales = _finite("scale", scale)
     if np.any(scales < 0.0):
-        raise InputError(f"scale takes numbers of at least 0, got {float(scales.min())}")
+        raise InputError(f"scale must be numbers of at least 0, got {float(scales.min())}")
     if scales.ndim and scales.shape != shape:
-        raise InputError(f"scale takes one number or one a coordinate, shape {shape}, got shape {scales.shape}")
+        raise InputError(f"scale must be one number or one per coordinate, shape {shape}, got shape {scales.shape}")
     return np.array(np.broadcast_to(scales, shape))

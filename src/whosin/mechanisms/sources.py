@@ -179,7 +179,9 @@ class SeededSource(Source):
 
     def __init__(self, rng: Any) -> None:
         if rng is None:
-            raise InputTypeError("rng takes a seed or a generator, got None: use SecureSource for unseeded randomness")
+            raise InputTypeError(
+                "rng must be a seed or a generator, got None: use SecureSource for unseeded randomness"
+            )
         self._generator = np.random.default_rng(rng)
 
     def words(self, count: int) -> Words:
@@ -190,7 +192,7 @@ class SeededSource(Source):
 def check_source(source: Any) -> Source:
     """Return ``source`` if it is one."""
     if not isinstance(source, Source):
-        raise InputTypeError(f"source takes a SecureSource or, for tests, a SeededSource, got {source!r}")
+        raise InputTypeError(f"source must be a SecureSource or, for tests, a SeededSource, got {source!r}")
     return source
 
 

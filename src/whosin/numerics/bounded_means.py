@@ -38,12 +38,12 @@ def empirical_bernstein_lower(
 def _radius(variance: ArrayLike, count: ArrayLike, log_term: float, width: float) -> Array:
     variance, count = np.asarray(variance, dtype=np.float64), np.asarray(count, dtype=np.float64)
     if not np.all(variance >= 0.0):
-        raise InputError(f"variance takes numbers of at least 0, got {float(np.min(variance))!r}")
+        raise InputError(f"variance must be numbers of at least 0, got {float(np.min(variance))!r}")
     if not np.all(count >= 2.0):
-        raise InputError(f"count takes at least 2 samples, got {float(np.min(count))!r}")
+        raise InputError(f"count must be at least 2 samples, got {float(np.min(count))!r}")
     if not log_term > 0.0:
-        raise InputError(f"log_term takes ln(2/β), a number above 0, got {log_term!r}")
+        raise InputError(f"log_term must be ln(2/β), a number above 0, got {log_term!r}")
     if not width > 0.0:
-        raise InputError(f"width takes the length of the interval, a number above 0, got {width!r}")
+        raise InputError(f"width must be the length of the interval, a number above 0, got {width!r}")
     chance = np.sqrt(2.0 * variance * log_term / count)
     return np.asarray((chance + 7.0 * width * log_term / (3.0 * (count - 1.0))) * (1.0 + 1e-15))

@@ -356,6 +356,6 @@ def _level(alpha: float) -> float:
 
 def _weights(weights: Weights) -> Weights:
     if len(weights) != 2:
-        raise InputError("weights takes two numbers above 0, of members and of non-members")
+        raise InputError("weights must be two numbers above 0, of members and of non-members")
     u, v = (check_number("weights", w, low=0.0, open_low=True) for w in weights)
     return u, v

@@ -99,7 +99,7 @@ def noise_for(epsilon: float, delta: float, sensitivity: float) -> float:
     if sensitivity == 0.0 or delta == 1.0 or math.isinf(epsilon):
         return 0.0
     if delta == 0.0:
-        raise CalibrationError("delta takes a number above 0 for Gaussian noise: none is (epsilon, 0)-private")
+        raise CalibrationError("delta must be a number above 0 for Gaussian noise: none is (epsilon, 0)-private")
 
     limit = delta * (1.0 - relative_error(delta))
 
@@ -144,7 +144,7 @@ def laplace_noise_for(epsilon: float, delta: float, sensitivity: float) -> float
         return 0.0
     widest = epsilon - 2.0 * math.log1p(-delta)
     if widest == 0.0:
-        raise CalibrationError("epsilon takes a number above 0 where delta is 0: no noise hides everything")
+        raise CalibrationError("epsilon must be a number above 0 where delta is 0: no noise hides everything")
     return sensitivity / widest * (1.0 + 1e-15)
 
 
@@ -160,7 +160,7 @@ def _checked(u: ArrayLike, epsilon: ArrayLike) -> tuple[Array, Array]:
     u, epsilon = np.broadcast_arrays(np.asarray(u, dtype=np.float64), np.asarray(epsilon, dtype=np.float64))
     for name, value in (("u", u), ("epsilon", epsilon)):
         if not np.all(value >= 0.0):
-            raise InputError(f"{name} takes numbers in [0, inf], got {value[~(value >= 0.0)].ravel()[0]!r}")
+            raise InputError(f"{name} must be numbers in [0, inf], got {value[~(value >= 0.0)].ravel()[0]!r}")
     return u, epsilon
 
 

@@ -79,5 +79,5 @@ def _level(alpha: float) -> float:
 def _counts(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array]:
     x, n = np.broadcast_arrays(np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64))
     if not np.all((x >= 0) & (x <= n) & np.isfinite(n)):
-        raise InputError("successes takes counts from 0 to the number of trials, got a count outside")
+        raise InputError("successes must be counts from 0 to the number of trials, got a count outside")
     return x, n

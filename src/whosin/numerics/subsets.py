@@ -68,6 +68,6 @@ def _binomials(n: int, taken: int) -> NDArray[np.int64]:
 
 def _check_count(count: int, n: int) -> None:
     if count > MAX_SUBSETS:
-        raise InputError(f"universe takes at most {MAX_SUBSETS} subsets to enumerate, got {count} with {n} records")
+        raise InputError(f"universe must have at most {MAX_SUBSETS} subsets to enumerate, got {count} with {n} records")
     if n > MAX_RECORDS:
-        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {n}")
+        raise InputError(f"universe must have at most {MAX_RECORDS} records, got {n}")

@@ -172,7 +172,7 @@ def _packed(pickler: Any, function: Callable[[Any], Any]) -> bytes:
         return bytes(pickler.dumps(function, protocol=5))
     except Exception as error:
         raise InputError(
-            f"work on other machines takes functions and data that can be pickled, got: {error}"
+            f"work on other machines needs functions and data that can be pickled, got: {error}"
         ) from error
 
 

@@ -38,7 +38,7 @@ def fingerprint(*parts: Any) -> str:
         raise
     except Exception as error:
         raise InputError(
-            f"a journal or cache takes data, functions and estimators that can be pickled, got: {error}"
+            f"a journal or cache needs data, functions and estimators that can be pickled, got: {error}"
         ) from error
 
 

@@ -53,13 +53,13 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], run: str, *, name: str = "journal") -> None:
         if not isinstance(path, str | os.PathLike):
-            raise InputTypeError(f"{name} takes the path of a file, got {type(path).__name__}")
+            raise InputTypeError(f"{name} must be the path of a file, got {type(path).__name__}")
         self.path, self.run, self.name = Path(path), run, name
         self.known: set[int] = set()
         if not self.path.parent.is_dir():
-            raise InputError(f"{name} takes a file in a directory that exists, got {str(self.path)!r}")
+            raise InputError(f"{name} must be a file in a directory that exists, got {str(self.path)!r}")
         if self.path.exists() and not self.path.is_file():
-            raise InputError(f"{name} takes a file, got {str(self.path)!r}, which is a folder, a device or a pipe")
+            raise InputError(f"{name} must be a file, got {str(self.path)!r}, which is a folder, a device or a pipe")
         self._append(b"")
         _keep_name(self.path.parent)
         try:
@@ -104,7 +104,7 @@ class Journal:
             raise self._refused("it did not take a whole line")
 
     def _refused(self, reason: Any) -> InputError:
-        return InputError(f"{self.name} takes a file that can be written, got {str(self.path)!r}: {reason}")
+        return InputError(f"{self.name} must be a file that can be written, got {str(self.path)!r}: {reason}")
 
 
 def _keep_name(folder: Path) -> None:

@@ -22,7 +22,7 @@ def number_of_threads(n_jobs: int | None) -> int:
     They are threads of this machine: a backend of joblib that reaches others does not count for more than one.
     """
     if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-MOST_JOBS, high=MOST_JOBS) == 0:
-        raise InputError("n_jobs takes a whole number other than 0, or None, got 0")
+        raise InputError("n_jobs must be a whole number other than 0, or None, got 0")
     if n_jobs == 1:
         return 1
     from joblib.parallel import ThreadingBackend, get_active_backend
@@ -58,7 +58,7 @@ def check_prefixes(prefixes: Sequence[int] | None, count: int) -> tuple[int, ...
         return ()
     sizes = np.asarray(prefixes)
     if sizes.ndim != 1 or len(sizes) == 0 or not np.issubdtype(sizes.dtype, np.integer):
-        raise InputError(f"prefixes takes a list of whole numbers, got {prefixes!r}")
+        raise InputError(f"prefixes must be a list of whole numbers, got {prefixes!r}")
     if sizes[0] < 1 or sizes[-1] > count or np.any(np.diff(sizes) <= 0):
-        raise InputError(f"prefixes takes growing sizes from 1 to {count}, got {prefixes!r}")
+        raise InputError(f"prefixes must be growing sizes from 1 to {count}, got {prefixes!r}")
     return tuple(int(size) for size in sizes)

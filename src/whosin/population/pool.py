@@ -38,7 +38,7 @@ def train_size(records: int, train_fraction: float) -> int:
     size = int(np.ceil(share * records - 0.5))
     if not 1 <= size < records:
         raise InputError(
-            f"train_fraction={train_fraction!r} of {records} records draws {size}: takes 1 to {records - 1}"
+            f"train_fraction={train_fraction!r} of {records} records draws {size}: must be 1 to {records - 1}"
         )
     return size
 

@@ -40,7 +40,7 @@ class Certificate(Promised):
     noise: str
     """"gaussian" or "norm_exponential"."""
     noise_scale: float | Array = field(repr=False)
-    """Standard deviation of Gaussian noise, or s of noise with density ∝ exp(-‖x‖/s): one number, or one a coordinate
+    """Standard deviation of Gaussian noise, or s of noise with density ∝ exp(-‖x‖/s): one number, or one per coordinate
     in the shape of the estimate."""
     norm: float
     """p of the norm of the noise."""
@@ -150,7 +150,7 @@ class Certificate(Promised):
         return {"Assumes": self.assumes, "Not protected": self.not_protected}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything for JSON; scales as nested lists where there is one a coordinate."""
+        """Return everything for JSON; scales as nested lists where there is one per coordinate."""
         plain = (
             "eta", "bound", "estimator", "noise", "route", "kind", "sensitivity", "confidence_level", "draws",
             "records", "train_size", "ball", "sampler", "test_mode", "reason",

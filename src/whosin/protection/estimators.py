@@ -36,7 +36,7 @@ class SumQuery:
     Parameters
     ----------
     f : callable, optional
-        From the records to an array with one row a record: what each adds. The records themselves by default.
+        From the records to an array with one row per record: what each adds. The records themselves by default.
     average : bool
         Divide by the number of records drawn.
     """
@@ -165,7 +165,7 @@ def as_estimator(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
         return Model(estimator, pool), pool
     if isinstance(estimator, type) or not callable(estimator):
         raise InputTypeError(
-            f"estimator takes one of {', '.join(STATISTICS)}, a SumQuery, a function or a scikit-learn estimator, "
+            f"estimator must be one of {', '.join(STATISTICS)}, a SumQuery, a function or a scikit-learn estimator, "
             f"got {estimator!r}"
         )
     return Function(estimator, _name(estimator), _takes_rng(estimator)), pool
@@ -173,9 +173,9 @@ def as_estimator(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
 
 def _statistic(name: str, records: Any) -> tuple[Sum | BlackBox, Pool]:
     if name not in STATISTICS:
-        raise InputError(f"estimator takes one of {', '.join(STATISTICS)} as text, got {name!r}")
+        raise InputError(f"estimator must be one of {', '.join(STATISTICS)} as text, got {name!r}")
     if isinstance(records, tuple):
-        raise InputTypeError(f"records takes one array, list or data frame for {name!r}, got a tuple")
+        raise InputTypeError(f"records must be one array, list or data frame for {name!r}, got a tuple")
     matrix = numeric_records(records)
     rows = matrix[:, 0] if np.ndim(records) == 1 else matrix
     pool = Pool(rows)
@@ -187,23 +187,25 @@ def _statistic(name: str, records: Any) -> tuple[Sum | BlackBox, Pool]:
 def _sum(query: SumQuery, pool: Pool) -> Sum:
     given = pool.parts[0] if query.f is None and not pool.aligned else None
     if given is None and query.f is None:
-        raise InputTypeError("SumQuery takes a function f for aligned parts such as (X, y)")
+        raise InputTypeError("SumQuery needs a function f for aligned parts such as (X, y)")
     if query.f is not None:
         given = query.f(*pool.parts)
     elif hasattr(given, "columns"):
         given = numeric_records(given)
     contributions = as_numbers(given)
     if contributions is None:
-        raise InputTypeError(f"f takes a function that returns numbers, got {type(given).__name__}")
+        raise InputTypeError(f"f must be a function that returns numbers, got {type(given).__name__}")
     if contributions.ndim == 0 or len(contributions) != len(pool):
-        raise InputError(f"f takes one row a record ({len(pool)}), got an array of shape {contributions.shape}")
+        raise InputError(f"f must have one row per record ({len(pool)}), got an array of shape {contributions.shape}")
     if contributions.size == 0:
-        raise InputError(f"f takes at least one number a record, got an array of shape {contributions.shape}")
+        raise InputError(f"f must have at least one number per record, got an array of shape {contributions.shape}")
     flat = contributions.reshape(len(pool), -1)
     bad = ~np.isfinite(flat).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
-        raise InputError(f"f takes finite numbers, got {flat[row].tolist()} at record {row} ({int(bad.sum())} such)")
+        raise InputError(
+            f"f must hold finite numbers, got {flat[row].tolist()} at record {row} ({int(bad.sum())} such)"
+        )
     name = "values" if query.f is None else _name(query.f)
     return Sum(_summable(contributions), query.average, f"{'mean' if query.average else 'sum'} of {name}")
 
@@ -212,7 +214,7 @@ def _summable(contributions: Array) -> Array:
     """Refuse numbers whose sum may overflow."""
     largest, limit = float(np.abs(contributions).max()), LARGEST / len(contributions)
     if largest > limit:
-        raise InputError(f"records takes numbers up to {limit:g} to be summed, got {largest:g}")
+        raise InputError(f"records must hold numbers up to {limit:g} to be summed, got {largest:g}")
     return contributions
 
 

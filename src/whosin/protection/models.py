@@ -33,13 +33,14 @@ class Model:
 
         if len(pool.parts) > 3:
             raise InputError(
-                f"records takes X, (X, y) or (X, y, sample_weight) for a model, got {len(pool.parts)} parts"
+                f"records must be X, (X, y) or (X, y, sample_weight) for a model, got {len(pool.parts)} parts"
             )
         self.name = type(estimator).__name__
         self.template = clone(estimator)
         if hasattr(estimator, "steps") or hasattr(estimator, "named_transformers_"):
             raise InputTypeError(
-                f"estimator takes a model whose coefficients are all that it learns, got {self.name}: pass a function "
+                f"estimator must be a model whose coefficients are all that it learns, got {self.name}: pass a "
+                "function "
                 "that returns every learned number, or transform the records beforehand without looking at them"
             )
         try:
@@ -100,7 +101,7 @@ class Model:
     def _coefficients(self, model: Any) -> Array:
         if not hasattr(model, "coef_"):
             raise InputTypeError(
-                f"estimator takes a scikit-learn model with coef_, got {self.name}: pass a function that returns its "
+                f"estimator must be a scikit-learn model with coef_, got {self.name}: pass a function that returns its "
                 "parameters"
             )
         return np.asarray(model.coef_, dtype=np.float64)
@@ -117,6 +118,6 @@ class Model:
             self.rebuild(learned).predict(pool.take(np.arange(1))[0])
         except Exception as error:
             raise InputTypeError(
-                f"estimator takes a model that predicts from coef_ and intercept_ alone, got {self.name} ({error}): "
+                f"estimator must be a model that predicts from coef_ and intercept_ alone, got {self.name} ({error}): "
                 "pass a function that returns its parameters"
             ) from error

@@ -45,7 +45,7 @@ def izzo_noise(
     """
     understood, pool = as_estimator(estimator, records)
     if isinstance(understood, Sum):
-        raise InputTypeError("izzo_noise takes a function or a model, got a sum: pass a function such as numpy.mean")
+        raise InputTypeError("izzo_noise needs a function or a model, got a sum: pass a function such as numpy.mean")
     factor = paper_scale(eta, 1.0, moment)
     seeds = seeds_of(np.random.default_rng(rng), check_whole("subsets", subsets, low=2))
     trainer = Trainer(understood, pool, draw_of(len(pool), train_fraction)).settled(seeds[0])

@@ -68,7 +68,7 @@ class Ball:
 def check_centre(centre: Array, size: int) -> Array:
     """Return the centre of a ball for estimates of that many numbers; one number stands for all."""
     if len(centre) not in (1, size):
-        raise InputError(f"ball takes a centre of {size} numbers, like the estimate, got {len(centre)}")
+        raise InputError(f"ball must have a centre of {size} numbers, like the estimate, got {len(centre)}")
     return np.broadcast_to(centre, (size,))
 
 

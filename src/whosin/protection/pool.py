@@ -76,11 +76,11 @@ class Pool:
         self.parts: tuple[Any, ...] = records if isinstance(records, tuple) else (records,)
         counts = [_count(part, self.aligned) for part in self.parts]
         if not counts:
-            raise InputError("records takes at least two records, got an empty tuple")
+            raise InputError("records must have at least two records, got an empty tuple")
         if len(set(counts)) > 1:
-            raise InputError(f"records takes aligned parts of one length, got lengths {counts}")
+            raise InputError(f"records must have aligned parts of one length, got lengths {counts}")
         if counts[0] < 2:
-            raise InputError(f"records takes at least two records, got {counts[0]}")
+            raise InputError(f"records must have at least two records, got {counts[0]}")
         self.count = counts[0]
 
     def __len__(self) -> int:
@@ -94,10 +94,10 @@ class Pool:
 def _count(part: Any, aligned: bool) -> int:
     hint = ": a tuple holds aligned parts such as (X, y); give single records in a list" if aligned else ""
     if isinstance(part, str | bytes | dict | set) or not (hasattr(part, "shape") or hasattr(part, "__len__")):
-        raise InputTypeError(f"records takes an array, a list or a data frame, got {type(part).__name__}{hint}")
+        raise InputTypeError(f"records must be an array, a list or a data frame, got {type(part).__name__}{hint}")
     shape = getattr(part, "shape", None)
     if shape is not None and len(shape) == 0:
-        raise InputTypeError(f"records takes one row a record, got a single number{hint}")
+        raise InputTypeError(f"records must have one row per record, got a single number{hint}")
     return int(shape[0]) if shape is not None else len(part)
 
 

@@ -205,7 +205,7 @@ class _Request:
 def _plan_for_sum(query: Sum, request: _Request, draw: Draw) -> Plan:
     if request.ball is not None or (request.sensitivity == "moment" and request.moment_bound is None):
         raise InputError(
-            "a sum takes sensitivity='auto' or 'average' and no ball, for its noise is computed exactly; "
+            "a sum needs sensitivity='auto' or 'average' and no ball, for its noise is computed exactly; "
             "pass a function to treat it as a black box"
         )
     return request.proved(draw) or from_pairs(query, request.eta, draw, request.noise)
@@ -254,7 +254,9 @@ def _generators(rng: Any) -> list[np.random.Generator]:
     try:
         return np.random.default_rng(rng).spawn(2)
     except (TypeError, ValueError) as error:
-        raise InputTypeError(f"rng takes a seed or a generator that can spawn others, got {rng!r} ({error})") from None
+        raise InputTypeError(
+            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
+        ) from None
 
 
 def _ball(ball: Any) -> tuple[Array | None, float | None]:
@@ -262,17 +264,17 @@ def _ball(ball: Any) -> tuple[Array | None, float | None]:
     if ball is None or (isinstance(ball, str) and ball == "pilot"):
         return None, None
     if isinstance(ball, str):
-        raise InputError(f"ball takes 'pilot', a radius or (centre, radius), got {ball!r}")
+        raise InputError(f"ball must be 'pilot', a radius or (centre, radius), got {ball!r}")
     if not isinstance(ball, tuple | list):
         return None, check_number("ball", ball, low=0.0, high=LARGEST, open_low=True)
     if len(ball) != 2:
-        raise InputError(f"ball takes 'pilot', a radius or (centre, radius), got {ball!r}")
+        raise InputError(f"ball must be 'pilot', a radius or (centre, radius), got {ball!r}")
     try:
         centre = np.asarray(ball[0], dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
-        raise InputTypeError(f"ball takes a centre of numbers, got {ball[0]!r}") from None
+        raise InputTypeError(f"ball must have a centre of numbers, got {ball[0]!r}") from None
     if centre.size == 0 or not np.all(np.isfinite(centre)):
-        raise InputError(f"ball takes a centre of finite numbers, got {ball[0]!r}")
+        raise InputError(f"ball must have a centre of finite numbers, got {ball[0]!r}")
     return centre, check_number("the radius of ball", ball[1], low=0.0, high=LARGEST, open_low=True)
 
 
@@ -335,7 +337,7 @@ def _source(testing_source: SeededSource | None) -> Source:
     if testing_source is None:
         return SecureSource()
     if not isinstance(testing_source, SeededSource):
-        raise InputTypeError(f"testing_source takes a SeededSource, in tests only, got {testing_source!r}")
+        raise InputTypeError(f"testing_source must be a SeededSource, in tests only, got {testing_source!r}")
     return testing_source
 
 
@@ -343,12 +345,12 @@ def _eta(eta: Any, draw: Draw) -> float:
     number = check_number("eta", eta, low=0.0, high=0.5, open_low=True, open_high=True)
     if number < _SMALLEST_ETA:
         raise InputError(
-            f"eta takes a number of at least {_SMALLEST_ETA:g}, got {eta!r}: the noise follows its law no closer"
+            f"eta must be a number of at least {_SMALLEST_ETA:g}, got {eta!r}: the noise follows its law no closer"
         )
     if number >= draw.rarer:
         raise InputError(
-            f"eta takes a number below {draw.rarer:.6g}, got {eta!r}: with {draw.size} of {draw.records} records drawn "
-            "a blind guess already errs no more often than that, so every release would keep it"
+            f"eta must be a number below {draw.rarer:.6g}, got {eta!r}: with {draw.size} of {draw.records} records "
+            "drawn a blind guess already errs no more often than that, so every release would keep it"
         )
     return number
 
@@ -357,7 +359,7 @@ def _noise(noise: Any, norm: Any, split: Any) -> Noise:
     kind = check_choice("noise", noise, NOISES)
     p = check_number("norm", norm, low=1.0)
     if kind == "gaussian" and p != 2.0:
-        raise InputError(f"norm takes 2 for Gaussian noise, got {norm!r}; use noise='norm_exponential'")
+        raise InputError(f"norm must be 2 for Gaussian noise, got {norm!r}; use noise='norm_exponential'")
     return Noise(kind, p, check_choice("split", split, SPLITS))
 
 
@@ -365,7 +367,7 @@ def _budget(subsets: Any, confidence_level: Any, n_jobs: Any, journal: Any, rng:
     count = check_whole("subsets", subsets, low=0)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     if n_jobs is not None and (check_whole("n_jobs", n_jobs, low=-(10**6)) == 0):
-        raise InputError("n_jobs takes a number of processes or None, got 0")
+        raise InputError("n_jobs must be a number of processes or None, got 0")
     check_seeded(journal, rng)
     return Budget(count, level, n_jobs, None, journal)
 

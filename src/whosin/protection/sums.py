@@ -77,8 +77,8 @@ def _check_widths(widths: Array) -> None:
     narrow = float(widths.min())
     if narrow < max(_NARROWEST, _NARROWEST_SHARE * float(widths.max())):
         raise InputError(
-            f"records takes columns that vary by at least {_NARROWEST:g}, and by {_NARROWEST_SHARE:g} of the widest, "
-            f"to be summed, got one that varies by {narrow:g}: rescale or drop it"
+            f"records must have columns that vary by at least {_NARROWEST:g}, and by {_NARROWEST_SHARE:g} of the "
+            f"widest, to be summed, got one that varies by {narrow:g}: rescale or drop it"
         )
 
 

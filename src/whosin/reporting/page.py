@@ -192,11 +192,11 @@ def _write(target: Path, page: str, force: bool) -> None:
 
 def _check_path(path: Any, force: bool) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise InputTypeError(f"path takes the name of a file, got {path!r} of type {type(path).__name__}")
+        raise InputTypeError(f"path must be the name of a file, got {path!r} of type {type(path).__name__}")
     target = Path(os.fsdecode(path))
     _check_name(target)
     if target.is_dir() or not target.name:
-        raise InputError(f"path takes the name of a file, got the folder {str(target)!r}")
+        raise InputError(f"path must be the name of a file, got the folder {str(target)!r}")
     if not target.parent.is_dir():
         raise InputError(f"path={str(target)!r} lies in a folder that does not exist: {str(target.parent)!r}")
     _refuse_to_replace(target, force)
@@ -210,7 +210,7 @@ def _check_name(target: Path) -> None:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     except (OSError, ValueError) as error:
-        raise InputError(f"path takes a name that a file can have, got {_glimpse(str(target))}: {error}") from None
+        raise InputError(f"path must be a name that a file can have, got {_glimpse(str(target))}: {error}") from None
 
 
 def _refuse_to_replace(target: Path, force: bool) -> None:
@@ -223,16 +223,16 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
 def _check_result(result: Any) -> None:
     if isinstance(result, Mapping):
         if not result:
-            raise InputError("result takes at least one audit, got an empty mapping")
+            raise InputError("result must have at least one audit, got an empty mapping")
         for name, found in result.items():
             if not isinstance(name, str) or not name.strip() or not isinstance(found, Audit):
                 raise InputTypeError(
-                    f"result takes a mapping of names to audits, got {_glimpse(name)}: {type(found).__name__}"
+                    f"result must be a mapping of names to audits, got {_glimpse(name)}: {type(found).__name__}"
                 )
     elif not isinstance(result, Single):
         raise InputTypeError(
-            "result takes an audit, a guarantee, a population, a release, a certificate, a comparison or a mapping of "
-            f"audits, got {_glimpse(result)} of type {type(result).__name__}"
+            "result must be an audit, a guarantee, a population, a release, a certificate, a comparison or a mapping "
+            f"of audits, got {_glimpse(result)} of type {type(result).__name__}"
         )
 
 
@@ -241,7 +241,7 @@ def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
     if guarantee is None:
         return None
     if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {_glimpse(guarantee)}")
+        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {_glimpse(guarantee)}")
     if not isinstance(result, Audit | OneRunAudit | Mapping):
         raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
     return guarantee
@@ -249,7 +249,7 @@ def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
 
 def _check_individuals(individuals: Any) -> bool:
     if not isinstance(individuals, bool | np.bool_):
-        raise InputTypeError(f"individuals takes True or False, got {_glimpse(individuals)}")
+        raise InputTypeError(f"individuals must be True or False, got {_glimpse(individuals)}")
     return bool(individuals)
 
 
@@ -266,13 +266,13 @@ def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | No
     else:
         raise InputTypeError(f"ids goes with an audit or a population, got result of type {type(result).__name__}")
     if isinstance(ids, str | bytes | dict | set) or not hasattr(ids, "__len__"):
-        raise InputTypeError(f"ids takes a sequence of one name or number for each {whose}, got {_glimpse(ids)}")
+        raise InputTypeError(f"ids must be a sequence of one name or number for each {whose}, got {_glimpse(ids)}")
     names = list(ids)
     if len(names) != expected:
-        raise InputError(f"ids takes one name or number for each {whose}, {expected} in all, got {len(names)}")
+        raise InputError(f"ids must be one name or number for each {whose}, {expected} in all, got {len(names)}")
     for place, name in enumerate(names):
         if not isinstance(name, str | int | float | np.integer | np.floating):
-            raise InputTypeError(f"ids takes names or numbers, got type {type(name).__name__} at position {place}")
+            raise InputTypeError(f"ids must be names or numbers, got type {type(name).__name__} at position {place}")
     return names
 
 
@@ -280,9 +280,9 @@ def _check_text(name: str, text: Any) -> str | None:
     if text is None:
         return None
     if not isinstance(text, str):
-        raise InputTypeError(f"{name} takes text, got {_glimpse(text)} of type {type(text).__name__}")
+        raise InputTypeError(f"{name} must be text, got {_glimpse(text)} of type {type(text).__name__}")
     if not text.strip():
-        raise InputError(f"{name} takes text, got {text!r}")
+        raise InputError(f"{name} must be text, got {text!r}")
     return text
 
 
@@ -290,7 +290,7 @@ def _check_date(date: Any) -> datetime.date:
     if date is None:
         return datetime.datetime.now(datetime.UTC).date()
     if not isinstance(date, datetime.date):
-        raise InputTypeError(f"date takes a datetime.date, got {_glimpse(date)} of type {type(date).__name__}")
+        raise InputTypeError(f"date must be a datetime.date, got {_glimpse(date)} of type {type(date).__name__}")
     return date.date() if isinstance(date, datetime.datetime) else date
 
 

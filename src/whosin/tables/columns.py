@@ -131,7 +131,7 @@ def _plain(series: pl.Series, place: str, raw: bool) -> Column:
         return _dates(series)
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return _text(series.cast(pl.String), raw)
-    raise InputTypeError(f"{place} takes numbers, text, truth values or dates, got {dtype}")
+    raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
 
 
 def _inexact(series: pl.Series) -> bool:
@@ -150,7 +150,7 @@ def _finite(values: NDArray[np.float64], place: str) -> NDArray[np.float64]:
     if endless.any():
         row = int(np.argmax(endless))
         raise InputError(
-            f"{place} takes finite numbers, got {values[row]} in row {row} ({int(endless.sum())} such rows)"
+            f"{place} must hold finite numbers, got {values[row]} in row {row} ({int(endless.sum())} such rows)"
         )
     return values
 

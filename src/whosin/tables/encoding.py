@@ -84,7 +84,7 @@ class Encoded:
         if wanted > memory:
             name, size = max(self._one_hot(), key=lambda item: item[1], default=(self.names[0], 1))
             raise InputError(
-                f"memory takes at least {wanted} bytes for a matrix of {len(self)} rows and {self.matrix_width} "
+                f"memory must be at least {wanted} bytes for a matrix of {len(self)} rows and {self.matrix_width} "
                 f"columns, got {memory}; column {name!r} has {size} categories: leave it out, or compare cells"
             )
         matrix = np.zeros((len(self), self.matrix_width), dtype=np.float32)

@@ -62,7 +62,7 @@ def _recategorised(table: Table, chosen: set[str]) -> Table:
 
 def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> set[str]:
     if isinstance(categories, str):
-        raise InputTypeError(f"categories takes a list of column names, got the text {categories!r}")
+        raise InputTypeError(f"categories must be a list of column names, got the text {categories!r}")
     unknown = [label for label in categories if label not in names]
     if unknown:
         raise InputError(f"{origin} has no column {unknown[0]!r} to take as a category; it has {', '.join(names)}")
@@ -72,7 +72,7 @@ def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> s
 def series_of(data: Any, name: str) -> dict[str, pl.Series]:
     """Return the columns of anything that holds records as named polars series."""
     if isinstance(data, str | bytes | Path):
-        raise InputTypeError(f"{name} takes records, got {data!r}: read_table reads files")
+        raise InputTypeError(f"{name} must be records, got {data!r}: read_table reads files")
     if isinstance(data, Mapping):
         return _named(name, data.items(), _from_any)
     framed = _from_frame(data, name)
@@ -82,7 +82,7 @@ def series_of(data: Any, name: str) -> dict[str, pl.Series]:
         return _from_rows(data, name)
     if hasattr(data, "__array__"):
         return _from_array(np.asanyarray(data), name)
-    raise InputTypeError(f"{name} takes an array, a data frame, a dictionary of columns or rows, got {_type(data)}")
+    raise InputTypeError(f"{name} must be an array, a data frame, a dictionary of columns or rows, got {_type(data)}")
 
 
 def _named(
@@ -133,7 +133,7 @@ def _from_narwhals(series: nw.Series[Any], place: str) -> pl.Series:
         values = series_from_objects(_objects(series), place)
         return values if values.dtype == pl.String else _as_text(values, place)
     if dtype.is_nested() or dtype == nw.Binary:
-        raise InputTypeError(f"{place} takes numbers, text, truth values or dates, got {dtype}")
+        raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
     return series_from_objects(_objects(series), place)
 
 
@@ -161,7 +161,7 @@ def _from_array(array: NDArray[Any], name: str) -> dict[str, pl.Series]:
     if array.dtype.names is not None:
         return _named(name, ((label, array[label]) for label in array.dtype.names), _from_vector)
     if array.ndim not in (1, 2):
-        raise InputError(f"{name} takes a vector or a matrix, got {array.ndim} dimensions")
+        raise InputError(f"{name} must be a vector or a matrix, got {array.ndim} dimensions")
     matrix = array[:, None] if array.ndim == 1 else array
     return _named(name, ((f"column {i}", matrix[:, i]) for i in range(matrix.shape[1])), _from_vector)
 
@@ -170,7 +170,7 @@ def _from_vector(vector: NDArray[Any], place: str) -> pl.Series:
     import polars as pl
 
     if vector.ndim != 1:
-        raise InputError(f"{place} takes one value a row, got {vector.ndim} dimensions")
+        raise InputError(f"{place} must have one value per row, got {vector.ndim} dimensions")
     if isinstance(vector, np.ma.MaskedArray):
         hidden = np.ma.getmaskarray(vector).tolist()
         return series_from_objects([None if h else v for h, v in zip(hidden, vector.data.tolist(), strict=True)], place)
@@ -182,7 +182,7 @@ def _from_vector(vector: NDArray[Any], place: str) -> pl.Series:
         return _from_moments(vector)
     if vector.dtype.kind in "UOT":
         return series_from_objects(vector.tolist(), place)
-    raise InputTypeError(f"{place} takes numbers, text, truth values or dates, got {vector.dtype}")
+    raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {vector.dtype}")
 
 
 def _from_any(values: Any, place: str) -> pl.Series:
@@ -197,21 +197,23 @@ def _from_any(values: Any, place: str) -> pl.Series:
         return _as_text(series_from_objects(list(values), place), place)
     if hasattr(values, "__array__"):
         return _from_vector(np.asanyarray(values), place)
-    raise InputTypeError(f"{place} takes a list or an array, got {_type(values)}")
+    raise InputTypeError(f"{place} must be a list or an array, got {_type(values)}")
 
 
 def _from_rows(rows: Sequence[Any], name: str) -> dict[str, pl.Series]:
     if not rows:
-        raise InputError(f"{name} takes at least one row, got none")
+        raise InputError(f"{name} must have at least one row, got none")
     if not any(isinstance(row, list | tuple | np.ndarray) for row in rows):
         if any(isinstance(row, Mapping) for row in rows):
-            raise InputTypeError(f"{name} takes rows as lists or tuples, got dictionaries: make a data frame of them")
+            raise InputTypeError(
+                f"{name} must have rows as lists or tuples, got dictionaries: make a data frame of them"
+            )
         return {"column 0": series_from_objects(rows, _at(name, "column 0"))}
     width = len(rows[0]) if isinstance(rows[0], list | tuple | np.ndarray) else 1
     for number, row in enumerate(rows):
         if not isinstance(row, list | tuple | np.ndarray) or len(row) != width:
             cells = len(row) if isinstance(row, list | tuple | np.ndarray) else 1
-            raise InputError(f"{name} takes rows of {width} cells, got {cells} in row {number}")
+            raise InputError(f"{name} must have rows of {width} cells, got {cells} in row {number}")
     columns = enumerate(zip(*rows, strict=True))
     return _named(name, ((f"column {i}", values) for i, values in columns), series_from_objects)
 

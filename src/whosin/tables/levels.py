@@ -59,13 +59,13 @@ class Levels:
         strange = codes < 0
         if strange.any():
             row = int(np.argmax(strange))
-            raise InputError(f"{place} takes values that the pooled rows have, got {column.show(row)} in row {row}")
+            raise InputError(f"{place} must hold values that the pooled rows have, got {column.show(row)} in row {row}")
         return codes
 
     def find(self, column: Column, place: str) -> NDArray[np.int32]:
         """Return the number of each cell, -1 for one that the pooled rows do not have. O(n log n)."""
         if column.holds not in (self.holds, "nothing"):
-            raise InputError(f"{place} takes {self.holds} as in the pooled rows, got {column.holds}")
+            raise InputError(f"{place} must be {self.holds} as in the pooled rows, got {column.holds}")
         by_label = self.kind == "category" or column.holds == "nothing"
         return self._label_codes(column) if by_label else self._number_codes(column.values)
 

@@ -13,7 +13,7 @@ __all__ = ["numeric_records"]
 
 
 def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -> NDArray[np.float64]:
-    """Return records as a float matrix, one row a record.
+    """Return records as a float matrix, one row per record.
 
     Takes a list or array of numbers (one column), a matrix, or a data frame of numeric columns (anything with
     ``to_numpy``). Rows with NaN or infinity, text, and fewer than ``at_least`` rows are errors that name the place.
@@ -24,18 +24,18 @@ def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -
     try:
         matrix = np.asarray(records, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"{name} takes numbers in rows of one length, got {type(records).__name__}") from None
+        raise InputTypeError(f"{name} must hold numbers in rows of one length, got {type(records).__name__}") from None
     if matrix.ndim == 1:
         matrix = matrix[:, None]
     if matrix.ndim != 2:
-        raise InputError(f"{name} takes a list of numbers or a matrix, got {matrix.ndim} dimensions")
+        raise InputError(f"{name} must be a list of numbers or a matrix, got {matrix.ndim} dimensions")
     if matrix.shape[0] < at_least or matrix.shape[1] == 0:
-        raise InputError(f"{name} takes at least {at_least} rows and one column, got shape {matrix.shape}")
+        raise InputError(f"{name} must have at least {at_least} rows and one column, got shape {matrix.shape}")
     bad = ~np.isfinite(matrix).all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(
-            f"{name} takes finite numbers, got {matrix[row].tolist()} in row {row} ({int(bad.sum())} such rows)"
+            f"{name} must hold finite numbers, got {matrix[row].tolist()} in row {row} ({int(bad.sum())} such rows)"
         )
     return np.ascontiguousarray(matrix)
 
@@ -47,6 +47,6 @@ def _check_columns(frame: Any, name: str) -> None:
         try:
             values = np.asarray(frame[column].to_numpy() if hasattr(frame[column], "to_numpy") else frame[column])
         except (Exception, pl.exceptions.PanicException):  # a type of the frame that NumPy does not have
-            raise InputTypeError(f"{name} takes numeric columns, got {frame[column].dtype} in {column!r}") from None
+            raise InputTypeError(f"{name} must hold numeric columns, got {frame[column].dtype} in {column!r}") from None
         if values.dtype.kind not in "iufb":
-            raise InputTypeError(f"{name} takes numeric columns, got {values.dtype} in column {column!r}")
+            raise InputTypeError(f"{name} must hold numeric columns, got {values.dtype} in column {column!r}")

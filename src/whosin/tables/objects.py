@@ -38,7 +38,7 @@ def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
     types = set(map(type, known)) - {type(None)}
     nested = next((t for t in types if issubclass(t, _NESTED)), None)
     if nested is not None:
-        raise InputTypeError(f"{place} takes single values in its cells, got a {nested.__name__}")
+        raise InputTypeError(f"{place} must hold single values in its cells, got a {nested.__name__}")
     if _all(types, _TRUTH):
         return pl.Series([None if v is None else bool(v) for v in known], dtype=pl.Boolean)
     if _all(types, _NUMBERS) and not any(issubclass(t, _TRUTH) for t in types) and not any(map(_inexact, known)):
@@ -50,7 +50,7 @@ def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
     try:
         return _text([None if value is None else str(value) for value in known], place)
     except ValueError:
-        raise InputError(f"{place} takes numbers that can be written, got one of thousands of digits") from None
+        raise InputError(f"{place} must hold numbers that can be written, got one of thousands of digits") from None
 
 
 def _all(types: set[type], wanted: tuple[Any, ...]) -> bool:
@@ -100,4 +100,4 @@ def _text(values: Sequence[str | None], place: str) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.String)
     except UnicodeEncodeError as error:
-        raise InputError(f"{place} takes text in Unicode, got {error.object!r} with half a character") from None
+        raise InputError(f"{place} must hold text in Unicode, got {error.object!r} with half a character") from None

@@ -56,7 +56,7 @@ def check_parquet(file: BinaryIO, name: str) -> None:
                 _check_column(file, column[3], body)
     except (_Damage, IndexError, KeyError, TypeError) as error:
         what = str(error) if isinstance(error, _Damage) else "its footer or a page header is no such thing"
-        raise InputError(f"{name} takes Parquet, got something else or part of it: {what}") from None
+        raise InputError(f"{name} must be Parquet, got something else or part of it: {what}") from None
 
 
 def _footer(file: BinaryIO) -> tuple[int, Struct]:

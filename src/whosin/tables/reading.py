@@ -111,7 +111,7 @@ def _read(
 
 def _as_path(path: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise InputTypeError(f"path takes the name of a file, got {type(path).__name__}")
+        raise InputTypeError(f"path must be the name of a file, got {type(path).__name__}")
     return Path(os.fsdecode(path))
 
 
@@ -130,7 +130,7 @@ def file_ending(path: Path) -> str:
     """Return the ending that says what is in a file."""
     ending = next((e for e in sorted(_ENDINGS, key=len, reverse=True) if path.name.lower().endswith(e)), None)
     if ending is None:
-        raise InputError(f"a file takes one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
+        raise InputError(f"a file must be one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
     return ending
 
 
@@ -138,7 +138,7 @@ def _unpacked(path: Path) -> bytes:
     try:
         return gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path.name} takes gzip, got something else or part of it: {error}") from None
+        raise InputError(f"{path.name} must be gzip, got something else or part of it: {error}") from None
 
 
 def _load_frame(path: Path, ending: str) -> pl.DataFrame:
@@ -156,7 +156,7 @@ def _load_frame(path: Path, ending: str) -> pl.DataFrame:
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = error
     words = "Parquet" if ending == ".parquet" else "Arrow IPC"
-    raise InputError(f"{path.name} takes {words}, got something else or part of it: {reason}")
+    raise InputError(f"{path.name} must be {words}, got something else or part of it: {reason}")
 
 
 def _load_array(path: Path) -> NDArray[np.generic]:
@@ -165,20 +165,20 @@ def _load_array(path: Path) -> NDArray[np.generic]:
             loaded = np.load(file, allow_pickle=False)
             arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[name] for name in loaded.files]
     except MemoryError as error:
-        message = f"{path.name} takes an array that fits into memory, got a header that states more: {error}"
+        message = f"{path.name} must be an array that fits into memory, got a header that states more: {error}"
         raise InputError(message) from None
     except Exception:  # what NumPy, zipfile and zlib raise for damaged files has no common kind
-        message = f"{path.name} takes a plain NumPy array, got something else (objects are not loaded)"
+        message = f"{path.name} must be a plain NumPy array, got something else (objects are not loaded)"
         raise InputError(message) from None
     if len(arrays) != 1:
-        raise InputError(f"{path.name} takes one array, got {len(arrays)}")
+        raise InputError(f"{path.name} must hold one array, got {len(arrays)}")
     return arrays[0]
 
 
 def _numbers(series: pl.Series, name: str, path: Path) -> NDArray[np.float64]:
     import polars as pl
 
-    place = f"{path.name} takes numbers in column {name!r}"
+    place = f"{path.name} must hold numbers in column {name!r}"
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         numbers = series.cast(pl.Float64)
     else:

@@ -38,12 +38,12 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
     1 and 1.0 are of one kind. A column without a single cell goes with any kind.
     """
     if not tables:
-        raise InputTypeError("match_tables takes at least one table, got none")
+        raise InputTypeError("match_tables needs at least one table, got none")
     for table in tables:
         if not isinstance(table, Table):
-            raise InputTypeError(f"match_tables takes tables (as_table makes them), got {type(table).__name__}")
+            raise InputTypeError(f"match_tables needs tables (as_table makes them), got {type(table).__name__}")
         if table.rows < check_whole("at_least", at_least, low=1):
-            raise InputError(f"{table.origin} takes at least {at_least} rows, got {table.rows}")
+            raise InputError(f"{table.origin} must have at least {at_least} rows, got {table.rows}")
     if columns is None:
         check_same_names([(table.origin, table.names) for table in tables])
         columns = tables[0].names
@@ -91,13 +91,13 @@ def _blank_as(model: Column, column: Column) -> Column:
 
 def _disagreement(name: str, one: Column, other: Column, here: str, there: str) -> str:
     message = (
-        f"column {name!r} takes one kind of cells, got {one.holds} in {here} ({_example(one)}) "
+        f"column {name!r} must hold one kind of cells, got {one.holds} in {here} ({_example(one)}) "
         f"and {other.holds} in {there} ({_example(other)})"
     )
     text = next((column for column in (one, other) if column.holds == "text"), None)
     if text is not None and all(_reads_as_number(label) for label in text.labels):
         message += "; this text reads as numbers: make it numbers"
-    return f"{message}; categories=[{name!r}] takes the column as text in every table"
+    return f"{message}; categories=[{name!r}] reads the column as text in every table"
 
 
 def _example(column: Column) -> str:

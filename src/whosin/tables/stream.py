@@ -130,7 +130,7 @@ def as_stream(data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS) ->
         return _from_temporary(_from_lazy, data, name, size)
     if isinstance(data, Iterable):
         return _from_temporary(_from_frames, data, name, size)
-    raise InputTypeError(f"{name} takes a path, a lazy frame or frames in an iterable, got {type(data).__name__}")
+    raise InputTypeError(f"{name} must be a path, a lazy frame or frames in an iterable, got {type(data).__name__}")
 
 
 def _is_frame(value: Any) -> bool:
@@ -144,7 +144,7 @@ def _from_file(path: Path, size: int) -> TableStream:
     ending = file_ending(path)
     if ending not in _STREAMED:
         raise InputError(
-            f"{path.name} cannot be read in blocks: that takes {', '.join(_STREAMED)}; "
+            f"{path.name} cannot be read in blocks: that needs {', '.join(_STREAMED)}; "
             "polars.scan_csv(path) is a lazy frame, which can"
         )
     return _scanned(path, ending, path.name, size)
@@ -190,7 +190,7 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
     except failures as error:
-        raise InputError(f"{origin} takes {words}, got something else or part of it: {error}") from None
+        raise InputError(f"{origin} must be {words}, got something else or part of it: {error}") from None
     return _checked(TableStream(origin, dtypes, rows, size, read))
 
 
@@ -214,7 +214,7 @@ def _check_unchanged(path: Path, origin: str, stamp: tuple[int, int, int]) -> No
     except OSError:
         same = False
     if not same:
-        raise InputError(f"{origin} changed while it was read: it takes a file that stays as it is until the end")
+        raise InputError(f"{origin} changed while it was read: the file must stay as it is until the end")
 
 
 def _from_temporary(make: Callable[[Any, str, int, Path], TableStream], data: Any, name: str, size: int) -> TableStream:
@@ -288,7 +288,7 @@ class _Parts:
             self.dtypes = {column: pl.Null() for column in frame.columns}
         if set(frame.columns) != set(self.dtypes):
             raise InputError(
-                f"{self.name} takes frames with the same columns, {', '.join(self.dtypes)}, "
+                f"{self.name} must have frames with the same columns, {', '.join(self.dtypes)}, "
                 f"got {', '.join(frame.columns)} from row {self.rows} on"
             )
         _check_kinds(self.name, dict(frame.schema))
@@ -310,7 +310,7 @@ class _Parts:
                 joined.write_parquet(path, compression="lz4")
             except (pl.exceptions.PolarsError, OSError) as error:
                 raise InputError(
-                    f"{self.name} takes room for a copy in the temporary folder {self.folder.parent} (the variable "
+                    f"{self.name} needs room for a copy in the temporary folder {self.folder.parent} (the variable "
                     f"TMPDIR names another): {error}"
                 ) from None
             self.paths.append(path)
@@ -326,8 +326,8 @@ class _Parts:
             return dtype
         if _kind(known) != _kind(dtype):
             raise InputError(
-                f"{self.name} column {column!r} takes one kind of cells, got {_kind(known)} up to row {self.rows - 1} "
-                f"and {_kind(dtype)} from row {self.rows} on"
+                f"{self.name} column {column!r} must hold one kind of cells, got {_kind(known)} up to row "
+                f"{self.rows - 1} and {_kind(dtype)} from row {self.rows} on"
             )
         if known.is_integer() and dtype.is_integer():
             wide = {pl.UInt64, pl.Int128} & {known.base_type(), dtype.base_type()}
@@ -358,12 +358,14 @@ def _kind(dtype: Any) -> str:
 def _check_kinds(name: str, dtypes: dict[str, Any]) -> None:
     for column, dtype in dtypes.items():
         if not _kind(dtype):
-            raise InputTypeError(f"{name} column {column!r} takes numbers, text, truth values or dates, got {dtype}")
+            raise InputTypeError(
+                f"{name} column {column!r} must hold numbers, text, truth values or dates, got {dtype}"
+            )
 
 
 def _checked(stream: TableStream) -> TableStream:
     check_names(stream.names, stream.origin)
     _check_kinds(stream.origin, stream.dtypes)
     if stream.rows == 0:
-        raise InputError(f"{stream.origin} takes at least one row, got none")
+        raise InputError(f"{stream.origin} must have at least one row, got none")
     return stream

@@ -137,7 +137,7 @@ def _check_finite(series: pl.Series, place: str, first: int) -> None:
     if endless.any():
         row = int(endless.arg_max() or 0)
         raise InputError(
-            f"{place} takes finite numbers, got {series[row]} in row {first + row} "
+            f"{place} must hold finite numbers, got {series[row]} in row {first + row} "
             f"({int(endless.sum())} such rows in this block)"
         )
 

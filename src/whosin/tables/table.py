@@ -18,7 +18,7 @@ __all__ = ["Table", "add_texts", "check_names"]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Records in rows, one row a record, at least one row and one column.
+    """Records in rows, one row per record, at least one row and one column.
 
     Made by :func:`as_table` and :func:`read_table`; nothing in it can be changed.
     """
@@ -32,13 +32,13 @@ class Table:
         check_names(self.names, self.origin)
         if len(self.names) != len(self.columns):
             raise InputError(
-                f"{self.origin} takes a column a name, got {len(self.columns)} for {len(self.names)} names"
+                f"{self.origin} must have a column per name, got {len(self.columns)} for {len(self.names)} names"
             )
         lengths = {name: len(column) for name, column in zip(self.names, self.columns, strict=True)}
         if len(set(lengths.values())) > 1:
-            raise InputError(f"{self.origin} takes columns of one length, got {lengths}")
+            raise InputError(f"{self.origin} must have columns of one length, got {lengths}")
         if self.rows == 0:
-            raise InputError(f"{self.origin} takes at least one row, got none")
+            raise InputError(f"{self.origin} must have at least one row, got none")
 
     @property
     def rows(self) -> int:
@@ -72,7 +72,7 @@ class Table:
     def select(self, names: Sequence[str]) -> Table:
         """Return the named columns, in this order."""
         if isinstance(names, str):
-            raise InputTypeError(f"names takes a list of column names, got the text {names!r}")
+            raise InputTypeError(f"names must be a list of column names, got the text {names!r}")
         places = [self._place(name) for name in names]
         return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin)
 
@@ -80,13 +80,13 @@ class Table:
         """Return the rows with these numbers (or where a truth value says so), in this order."""
         chosen = np.asarray(indices)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iub"):
-            raise InputTypeError(f"indices takes a list of row numbers or one truth value a row, got {indices!r}")
+            raise InputTypeError(f"indices must be a list of row numbers or one truth value per row, got {indices!r}")
         if chosen.dtype.kind == "b":
             if len(chosen) != self.rows:
-                raise InputError(f"indices takes one truth value a row, {self.rows}, got {len(chosen)}")
+                raise InputError(f"indices must have one truth value per row, {self.rows}, got {len(chosen)}")
             chosen = np.flatnonzero(chosen)
         if chosen.size and not (-self.rows <= chosen.min() and chosen.max() < self.rows):
-            raise InputError(f"indices takes row numbers below {self.rows}, got {chosen.min()} to {chosen.max()}")
+            raise InputError(f"indices must be row numbers below {self.rows}, got {chosen.min()} to {chosen.max()}")
         rows = chosen.astype(np.intp)
         return Table(self.names, tuple(column.take(rows) for column in self.columns), self.origin)
 
@@ -115,11 +115,11 @@ class Table:
 def check_names(names: Sequence[str], origin: str) -> None:
     """Refuse names that occur twice, and no names."""
     if not names:
-        raise InputError(f"{origin} takes at least one column, got none")
+        raise InputError(f"{origin} must have at least one column, got none")
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"{origin} takes one column a name, got {name!r} {list(names).count(name)} times")
+            raise InputError(f"{origin} must have one column per name, got {name!r} {list(names).count(name)} times")
         seen.add(name)
 
 

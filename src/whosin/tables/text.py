@@ -63,7 +63,7 @@ def series_from_text(
     beyond 2⁵³ stay text. Dates are cells of the form 2026-01-31, with or without a time. O(cells).
     """
     if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and separator not in '"\r\n'):
-        raise InputError(f"separator takes one plain character, got {separator!r}")
+        raise InputError(f"separator must be one plain character, got {separator!r}")
     data = _clean(data, origin)
     names, body, first_line = _split_header(data, origin, separator, header)
     check_names(names, f"{origin} (whose first line was taken as names)" if first_line > 1 else origin)
@@ -81,7 +81,7 @@ def _clean(data: bytes, origin: str) -> bytes:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{origin} takes UTF-8, got the byte 0x{data[error.start]:02x} on line {line}") from None
+        raise InputError(f"{origin} must be UTF-8, got the byte 0x{data[error.start]:02x} on line {line}") from None
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if not data or data.isspace():
@@ -97,7 +97,7 @@ def _split_header(data: bytes, origin: str, separator: str, header: bool | None)
         cells = next(reader)
     except csv.Error as error:
         raise InputError(
-            f"{origin} takes a first line of names or numbers, got one that cannot be read: {error}"
+            f"{origin} must have a first line of names or numbers, got one that cannot be read: {error}"
         ) from None
     other = next((s for s in ";\t|" if s != separator and s in cells[0]), None)
     if len(cells) == 1 and other is not None:
@@ -181,7 +181,7 @@ def _read_odd(body: bytes, width: int, separator: str, origin: str, first_line: 
     try:
         for row in reader:
             if row and len(row) != width:
-                raise InputError(f"{origin} line {line} takes {width} cells, got {len(row)}")
+                raise InputError(f"{origin} line {line} must have {width} cells, got {len(row)}")
             if row:
                 rows.append(row)
             line = first_line + reader.line_num

@@ -31,7 +31,7 @@ class SklearnAdapter:
     def __init__(self, estimator: Any) -> None:
         if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
             raise InputTypeError(
-                "estimator takes a scikit-learn classifier, or an adapter with fit(X, y, rng) (a torch module in a "
+                "estimator must be a scikit-learn classifier, or an adapter with fit(X, y, rng) (a torch module in a "
                 f"TorchAdapter), got {type(estimator).__name__}"
             )
         self.estimator = estimator
@@ -61,7 +61,7 @@ def row_count(X: Any) -> int:
     try:
         return int(shape[0]) if shape else len(X)
     except TypeError:
-        raise InputTypeError(f"X takes records, one row each, got {type(X).__name__}") from None
+        raise InputTypeError(f"X must be records, one row each, got {type(X).__name__}") from None
 
 
 def take(X: Any, rows: Any) -> Any:

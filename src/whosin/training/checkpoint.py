@@ -53,7 +53,7 @@ class Checkpoint:
             return 0
         except Exception as error:
             raise InputError(
-                f"checkpoint takes what an earlier training left, got {str(self.path)!r} of something else: {error}"
+                f"checkpoint must be what an earlier training left, got {str(self.path)!r} of something else: {error}"
             ) from error
 
     def write(self, module: Any, optimizer: Any, done: int) -> None:
@@ -76,7 +76,7 @@ class Checkpoint:
                 draft.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(
-                f"checkpoint takes a folder that can be written, got {str(self.folder)!r}: {error}"
+                f"checkpoint must be a folder that can be written, got {str(self.folder)!r}: {error}"
             ) from error
 
     def remove(self) -> None:

@@ -82,7 +82,7 @@ class Run:
             self.scores += batch_guess(known, published, self.chance, variance, self._deviation)
         if not all(bool(weight.isfinite().all()) for weight in self.weights.values()):
             raise InputError(
-                f"learning_rate takes one that keeps the training finite: with {self.plan.learning_rate:g} there are "
+                f"learning_rate must be one that keeps the training finite: with {self.plan.learning_rate:g} there are "
                 f"infinite weights after step {number + 1}"
             )
 
@@ -137,8 +137,8 @@ class Run:
         for name, weight in self.weights.items():
             if getattr(weight, "grad_sample", None) is None:
                 raise InputTypeError(
-                    f"module takes layers that are called, got weights {name!r} without a gradient for each record: "
-                    "freeze those that are not used by requires_grad_(False)"
+                    f"module must have layers that are called, got weights {name!r} without a gradient for each "
+                    "record: freeze those that are not used by requires_grad_(False)"
                 )
             squares += weight.grad_sample.double().reshape(len(rows), -1).square().sum(dim=1)
         lost = ~squares.isfinite()
@@ -170,7 +170,7 @@ def need_opacus() -> Any:
         import opacus
         import opacus.grad_sample
     except ImportError:
-        raise MissingExtraError("DP-SGD takes Opacus: pip install 'whosin[dpsgd]'") from None
+        raise MissingExtraError("DP-SGD needs Opacus: pip install 'whosin[dpsgd]'") from None
     return opacus
 
 

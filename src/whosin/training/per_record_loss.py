@@ -26,19 +26,19 @@ def check_layers(module: Any) -> None:
     for name, part in module.named_modules():
         if isinstance(part, nn.modules.batchnorm._BatchNorm):
             raise InputTypeError(
-                f"module takes layers that treat records one by one; {name!r} is {type(part).__name__}, which mixes "
-                "the records of a batch: use GroupNorm or LayerNorm"
+                f"module must have layers that treat records one by one; {name!r} is {type(part).__name__}, which "
+                "mixes the records of a batch: use GroupNorm or LayerNorm"
             )
         if isinstance(part, nn.RNNBase | nn.MultiheadAttention):
             raise InputTypeError(
-                f"module takes layers with a gradient for each record; {name!r} is {type(part).__name__}: use its twin "
-                f"in opacus.layers, DP{type(part).__name__}"
+                f"module must have layers with a gradient for each record; {name!r} is {type(part).__name__}: use "
+                f"its twin in opacus.layers, DP{type(part).__name__}"
             )
     errors = GradSampleModule.validate(module, strict=False)
     if errors:
-        raise InputTypeError(f"module takes layers without buffers for DP-SGD: {errors[0]}")
+        raise InputTypeError(f"module must have layers without buffers for DP-SGD: {errors[0]}")
     if not any(weight.requires_grad for weight in module.parameters()):
-        raise InputError("module takes at least one weight that is trained, got none")
+        raise InputError("module must have at least one weight that is trained, got none")
 
 
 def check_one_by_one(module: Any, task: Task, device: str) -> None:
@@ -64,13 +64,13 @@ def check_one_by_one(module: Any, task: Task, device: str) -> None:
     pairs = (alike[0], first[0]), (alike[1], second[1]), (alone[0], together[0])
     if not all(torch.allclose(*pair, rtol=1e-3, atol=1e-5, equal_nan=True) for pair in pairs):
         raise InputError(
-            "module and loss take records one by one, got ones in which the loss of a record depends on the others in "
-            "its batch: clipping would not limit what a record does"
+            "module and loss must take records one by one, got ones in which the loss of a record depends on "
+            "others in its batch: clipping would not limit what a record does"
         )
     if not all(_same(before, after) for before, after in zip(kept, module.buffers(), strict=True)):
         raise InputTypeError(
-            "module takes layers without buffers that change in training, such as running means: they would tell of "
-            "the records without noise"
+            "module must have layers without buffers that change in training, such as running means: they would tell "
+            "of the records without noise"
         )
 
 

@@ -29,7 +29,7 @@ class TorchAdapter(Network):
         Most records in a batch. The batches of an epoch are of nearly equal size, in a new random order each.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         ``optimizer`` is "sgd", "adam", "adamw", or a callable that gets the parameters and ``lr=``. ``loss`` maps
-        (outputs, targets) to one number a record; cross-entropy by default. ``classes`` names the label of each
+        (outputs, targets) to one number per record; cross-entropy by default. ``classes`` names the label of each
         output, 0, 1, … by default. ``output`` says whether the module gives "logits", "probabilities" or
         "log_probabilities". ``reset=False`` starts from the weights of ``module``. ``device`` and ``input_dtype`` are
         those of torch.
@@ -82,7 +82,7 @@ class TorchAdapter(Network):
                 value = task.losses(module(task.inputs[rows]), rows).mean()
                 if not torch.isfinite(value):
                     raise InputError(
-                        f"learning_rate takes one that keeps the training finite: with {self.learning_rate:g} the "
+                        f"learning_rate must be one that keeps the training finite: with {self.learning_rate:g} the "
                         f"loss is {float(value.detach())} in epoch {epoch + 1}"
                     )
                 value.backward()

@@ -64,7 +64,7 @@ class TorchModel:
     ) -> None:
         torch = need_torch()
         if not isinstance(module, torch.nn.Module):
-            raise InputTypeError(f"module takes a torch.nn.Module, got {type(module).__name__}")
+            raise InputTypeError(f"module must be a torch.nn.Module, got {type(module).__name__}")
         self.module = module
         self.output = check_choice("output", output, OUTPUTS)
         self.batch_size = check_whole("batch_size", batch_size, low=1)
@@ -82,14 +82,14 @@ class TorchModel:
             if bad.any():
                 row = int(bad.argmax())
                 raise InputError(
-                    f"module takes finite outputs, got {outputs.reshape(len(bad), -1)[row].tolist()} "
+                    f"module must have finite outputs, got {outputs.reshape(len(bad), -1)[row].tolist()} "
                     f"for row {place + row}"
                 )
             parts.append(table)
         table = np.concatenate(parts)
         known = getattr(self, "classes_", None)
         if known is not None and len(known) != table.shape[1]:
-            raise InputError(f"classes takes one label an output, got {len(known)} for {table.shape[1]} outputs")
+            raise InputError(f"classes must have one label per output, got {len(known)} for {table.shape[1]} outputs")
         return np.asarray(table, dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -111,7 +111,7 @@ class TorchModel:
         named = dict(self.module.named_modules())
         if layer is not None and layer not in named:
             listed = ", ".join(repr(name) for name in named if name)
-            raise InputError(f"layer takes the name of a submodule ({listed}), got {layer!r}")
+            raise InputError(f"layer must be the name of a submodule ({listed}), got {layer!r}")
         leaves = [part for part in named.values() if not list(part.children()) and list(part.parameters(recurse=False))]
         seen: list[Any] = []
 
@@ -153,7 +153,7 @@ class TorchModel:
                     outputs = self.module(batch)
                 except (RuntimeError, ValueError, TypeError, IndexError) as error:
                     raise InputError(
-                        f"module takes records like those of X, of shape {tuple(batch.shape[1:])} and type "
+                        f"module must accept records like those of X, of shape {tuple(batch.shape[1:])} and type "
                         f"{batch.dtype}, got from it {type(error).__name__}: {error}"
                     ) from error
                 check_outputs(outputs, len(batch))
@@ -163,10 +163,10 @@ class TorchModel:
 def _flat(seen: list[Any], rows: int, layer: str | None) -> Array:
     torch = need_torch()
     if not seen:
-        raise InputError(f"layer takes a layer that the module calls, got {layer!r}")
+        raise InputError(f"layer must be a layer that the module calls, got {layer!r}")
     last = seen[-1]
     if not torch.is_tensor(last) or last.ndim == 0 or len(last) != rows:
-        raise InputError(f"layer takes a layer with one row a record, got {type(last).__name__} of {layer!r}")
+        raise InputError(f"layer must be a layer with one row per record, got {type(last).__name__} of {layer!r}")
     return np.asarray(last.reshape(rows, -1).double().cpu().numpy())
 
 
@@ -184,18 +184,20 @@ def log_probabilities_of(outputs: Any, output: str) -> Any:
         both = torch.log1p(-single), torch.log(single)
     else:
         raise InputError(
-            "output takes logits or probabilities for a module with a single output, got log_probabilities"
+            "output must be logits or probabilities for a module with a single output, got log_probabilities"
         )
     return torch.stack(both, dim=1)
 
 
 def check_outputs(outputs: Any, rows: int) -> None:
-    """Refuse what is no tensor of one row a record."""
+    """Refuse what is no tensor of one row per record."""
     torch = need_torch()
     if not torch.is_tensor(outputs):
-        raise InputTypeError(f"module takes one that returns a tensor, got {type(outputs).__name__}")
+        raise InputTypeError(f"module must be one that returns a tensor, got {type(outputs).__name__}")
     if outputs.ndim not in (1, 2) or len(outputs) != rows or (outputs.ndim == 2 and outputs.shape[1] == 0):
-        raise InputError(f"module takes outputs of shape ({rows}, classes) or ({rows},), got {tuple(outputs.shape)}")
+        raise InputError(
+            f"module must have outputs of shape ({rows}, classes) or ({rows},), got {tuple(outputs.shape)}"
+        )
 
 
 def as_inputs(X: Any) -> NDArray[Any]:
@@ -204,9 +206,9 @@ def as_inputs(X: Any) -> NDArray[Any]:
         X = X.detach().cpu()
     values = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
     if values.dtype.kind not in "biuf":
-        raise InputTypeError(f"X takes numbers for a torch module, got values of type {values.dtype}")
+        raise InputTypeError(f"X must hold numbers for a torch module, got values of type {values.dtype}")
     if values.ndim == 0 or len(values) == 0:
-        raise InputError(f"X takes at least one record, got shape {values.shape}")
+        raise InputError(f"X must have at least one record, got shape {values.shape}")
     return np.ascontiguousarray(values)
 
 
@@ -216,7 +218,7 @@ def place_of(module: Any, input_dtype: str | None) -> tuple[Any, Any]:
     tensors = [*module.parameters(), *module.buffers()]
     device = tensors[0].device if tensors else torch.device("cpu")
     if device.type == "meta":
-        raise InputError("module takes one with weights, got one on the meta device")
+        raise InputError("module must be one with weights, got one on the meta device")
     if input_dtype is not None:
         return device, getattr(torch, input_dtype)
     floating = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
@@ -230,7 +232,7 @@ def check_dtype(name: str | None) -> str | None:
         return None
     plain = str(name).removeprefix("torch.")
     if not isinstance(getattr(torch, plain, None), torch.dtype):
-        raise InputError(f"input_dtype takes the name of a torch type, such as 'float32' or 'int64', got {name!r}")
+        raise InputError(f"input_dtype must be the name of a torch type, such as 'float32' or 'int64', got {name!r}")
     return plain
 
 
@@ -238,7 +240,7 @@ def check_classes(classes: Any) -> NDArray[Any]:
     """Return different labels as an array."""
     labels = np.asarray(classes)
     if labels.ndim != 1 or len(labels) < 2 or len(set(labels.tolist())) < len(labels):
-        raise InputError(f"classes takes at least two different labels, got {classes!r}")
+        raise InputError(f"classes must have at least two different labels, got {classes!r}")
     return labels
 
 

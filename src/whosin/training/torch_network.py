@@ -53,7 +53,7 @@ class Network:
     optimizer : {"sgd", "adam", "adamw"} or callable
         A callable gets the parameters and ``lr=`` and returns a torch optimiser.
     loss : callable, optional
-        (outputs, targets) ↦ one number a record, targets being the numbers of the classes; cross-entropy by default.
+        (outputs, targets) ↦ one number per record, targets being the numbers of the classes; cross-entropy by default.
     classes : sequence, optional
         The label of each output. By default 0, 1, … if all labels are such numbers, otherwise the sorted labels of the
         training data, one for each output.
@@ -84,11 +84,11 @@ class Network:
         torch = need_torch()
         if not isinstance(self.module, torch.nn.Module) and not _is_factory(self.module):
             raise InputTypeError(
-                f"module takes a torch.nn.Module or a function without arguments that returns one, got "
+                f"module must be a torch.nn.Module or a function without arguments that returns one, got "
                 f"{type(self.module).__name__}"
             )
         if _is_factory(self.module) and not self.reset:
-            raise InputError("reset=False takes a module with weights to start from, got a function that makes one")
+            raise InputError("reset=False needs a module with weights to start from, got a function that makes one")
         self.learning_rate = check_number("learning_rate", self.learning_rate, low=0.0, high=FASTEST, open_low=True)
         if not callable(self.optimizer):
             check_choice("optimizer", self.optimizer, tuple(OPTIMIZERS))
@@ -101,7 +101,7 @@ class Network:
         try:
             torch.device(self.device)
         except (RuntimeError, TypeError):
-            raise InputError(f"device takes a name such as 'cpu' or 'cuda:0', got {self.device!r}") from None
+            raise InputError(f"device must be a name such as 'cpu' or 'cuda:0', got {self.device!r}") from None
 
     def build(self, seed: int) -> Any:
         """Return the network as a training with this seed starts."""
@@ -110,7 +110,9 @@ class Network:
             if _is_factory(self.module):
                 module = self.module()
                 if not isinstance(module, torch.nn.Module):
-                    raise InputTypeError(f"module takes a function that returns a module, got {type(module).__name__}")
+                    raise InputTypeError(
+                        f"module must be a function that returns a module, got {type(module).__name__}"
+                    )
             else:
                 module = copy.deepcopy(self.module)
                 if self.reset:
@@ -119,7 +121,7 @@ class Network:
             try:
                 return module.to(self.device)
             except (RuntimeError, AssertionError) as error:
-                raise InputError(f"device takes one that is here, got {self.device!r}: {error}") from None
+                raise InputError(f"device must be one that is here, got {self.device!r}: {error}") from None
 
     def cache_key(self) -> str:
         """Return a hash of the network as it starts, weights included, and of all settings; the same everywhere."""
@@ -139,19 +141,19 @@ class Network:
         torch = need_torch()
         values, labels = as_inputs(X), np.asarray(y)
         if labels.shape != (len(values),):
-            raise InputError(f"X and y take one label a record, got {len(values)} and shape {labels.shape}")
+            raise InputError(f"X and y must have one label per record, got {len(values)} and shape {labels.shape}")
         device, dtype = place_of(module, self.input_dtype)
         inputs = torch.as_tensor(values).to(device=device, dtype=dtype)
         finite = np.isfinite(values) & torch.isfinite(inputs).cpu().numpy()
         bad = ~finite.reshape(len(values), -1).all(axis=1)
         if bad.any():
-            raise InputError(f"X takes finite numbers, as {dtype} too, got another in row {int(bad.argmax())}")
+            raise InputError(f"X must hold finite numbers, as {dtype} too, got another in row {int(bad.argmax())}")
         with evaluating(module), torch.no_grad():
             try:
                 outputs = module(inputs[:1])
             except (RuntimeError, ValueError, TypeError, IndexError) as error:
                 raise InputError(
-                    f"module takes records like those of X, of shape {tuple(inputs.shape[1:])}, got from it "
+                    f"module must accept records like those of X, of shape {tuple(inputs.shape[1:])}, got from it "
                     f"{type(error).__name__}: {error}"
                 ) from error
         check_outputs(outputs, 1)
@@ -162,7 +164,7 @@ class Network:
         if (targets < 0).any():
             row = int((targets < 0).argmax())
             got = labels[row : row + 1].tolist()[0]
-            raise InputError(f"y takes labels among classes {classes.tolist()}, got {got!r} in row {row}")
+            raise InputError(f"y must be labels among classes {classes.tolist()}, got {got!r} in row {row}")
         return Task(inputs, torch.as_tensor(targets).to(device), classes, self.loss, self.output)
 
     def make_optimizer(self, parameters: Any) -> Any:
@@ -172,7 +174,7 @@ class Network:
         make = chosen if callable(chosen) else getattr(torch.optim, OPTIMIZERS[chosen])
         weights = list(parameters)
         if not weights:
-            raise InputError("module takes one with weights to train, got one without")
+            raise InputError("module must be one with weights to train, got one without")
         return make(weights, lr=self.learning_rate)
 
     def as_model(self, module: Any, classes: NDArray[Any]) -> TorchModel:
@@ -198,7 +200,7 @@ class Task:
         values = self.loss(outputs, targets)
         if getattr(values, "shape", None) != targets.shape:
             raise InputError(
-                f"loss takes a function that gives each of {len(targets)} records a number (reduction='none'), got "
+                f"loss must be a function that gives each of {len(targets)} records a number (reduction='none'), got "
                 f"{tuple(getattr(values, 'shape', ()))}"
             )
         return values
@@ -207,7 +209,7 @@ class Task:
 def _classes(given: Any, labels: NDArray[Any], width: int) -> NDArray[Any]:
     if given is not None:
         if len(given) != width:
-            raise InputError(f"classes takes one label an output, got {len(given)} for {width} outputs")
+            raise InputError(f"classes must have one label per output, got {len(given)} for {width} outputs")
         return np.asarray(given)
     if labels.dtype.kind in "biu" and int(labels.min()) >= 0 and int(labels.max()) < width:
         return np.arange(width)
@@ -233,8 +235,8 @@ def _reset(module: Any) -> None:
             again()
         elif list(part.parameters(recurse=False)):
             raise InputError(
-                f"module takes layers with reset_parameters, and {name or type(part).__name__!r} has weights of its "
-                "own without: pass a function that makes the module, or reset=False to start from these weights"
+                f"module must have layers with reset_parameters, and {name or type(part).__name__!r} has weights of "
+                "its own without: pass a function that makes the module, or reset=False to start from these weights"
             )
 
 

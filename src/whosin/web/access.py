@@ -32,7 +32,7 @@ class Password:
     def of(cls, text: str) -> Password:
         """Return the digest of a password of at least twelve characters."""
         if len(text) < SHORTEST_PASSWORD:
-            raise InputError(f"the password takes at least {SHORTEST_PASSWORD} characters, got {len(text)}")
+            raise InputError(f"the password must have at least {SHORTEST_PASSWORD} characters, got {len(text)}")
         salt = secrets.token_bytes(16)
         return cls(salt, _scrypt(text, salt))
 

@@ -80,7 +80,7 @@ def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]
 
 def _check_target(query: CalibrateQuery, *fitting: str) -> None:
     if query.target not in fitting:
-        raise InputError(f"target takes one of {', '.join(fitting)} for {query.find}, got {query.target!r}")
+        raise InputError(f"target must be one of {', '.join(fitting)} for {query.find}, got {query.target!r}")
 
 
 def _wish(query: CalibrateQuery) -> str:

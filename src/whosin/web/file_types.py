@@ -39,11 +39,11 @@ def kind_of(head: bytes, name: str) -> str:
             return kind
     for magic, what in _OTHERS.items():
         if head.startswith(magic):
-            raise InputError(f"{name} takes {TAKEN}, got {what}")
+            raise InputError(f"{name} must be {TAKEN}, got {what}")
     if not head:
-        raise InputError(f"{name} takes {TAKEN}, got an empty file")
+        raise InputError(f"{name} must be {TAKEN}, got an empty file")
     if head.lstrip().lower().startswith(_MARKUP):
-        raise InputError(f"{name} takes {TAKEN}, got a page of HTML or XML")
+        raise InputError(f"{name} must be {TAKEN}, got a page of HTML or XML")
     return _text(head, name)
 
 
@@ -54,9 +54,9 @@ def _text(head: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         # A letter of several bytes may be cut in two at the end of what was looked at.
         if len(cut) < HEAD or error.start < len(cut) - 4:
-            raise InputError(f"{name} takes {TAKEN}, got something else") from None
+            raise InputError(f"{name} must be {TAKEN}, got something else") from None
         text = cut[: error.start].decode("utf-8-sig")
     if any(ord(letter) < 32 and letter not in "\t\n\r" for letter in text):
-        raise InputError(f"{name} takes {TAKEN}, got something else")
+        raise InputError(f"{name} must be {TAKEN}, got something else")
     first = text.split("\n", 1)[0]
     return "tsv" if first.count("\t") > first.count(",") else "csv"

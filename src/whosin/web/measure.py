@@ -91,7 +91,7 @@ def _check_head(role: str, path: Path, separator: str, request: Mapping[str, Any
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(LONGEST_HEAD + 1)
     if len(line) > LONGEST_HEAD:
-        raise InputError(f"{role} takes a first line of at most {LONGEST_HEAD:,} letters, got a longer one")
+        raise InputError(f"{role} must have a first line of at most {LONGEST_HEAD:,} letters, got a longer one")
     _check_size(role, 0, len(next(csv.reader([line], delimiter=separator), [])), request)
 
 
@@ -99,7 +99,7 @@ def _check_size(role: str, rows: int, columns: int, request: Mapping[str, Any]) 
     for what, count in (("rows", rows), ("columns", columns)):
         limit = request[what]
         if count > limit:
-            raise InputError(f"{role} takes at most {limit:,} {what} on this server, got {count:,}")
+            raise InputError(f"{role} must have at most {limit:,} {what} on this server, got {count:,}")
 
 
 def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress: Progress) -> Audit:

@@ -42,7 +42,7 @@ def serve(
         If the port is taken, the folder is not private or in use, or a password is missing.
     """
     if not binding.is_loopback and password is None:
-        raise InputError("a server that others can reach takes a password")
+        raise InputError("a server that others can reach needs a password")
     listening = _listen(binding)
     try:
         host = binding.host.lower()
@@ -111,6 +111,7 @@ def _listen(binding: Binding) -> socket.socket:
     except OSError as error:
         listening.close()
         raise InputError(
-            f"cannot listen on {binding.host} port {binding.port}: {error.strerror or error}; --port takes another"
+            f"cannot listen on {binding.host} port {binding.port}: {error.strerror or error}; choose another with "
+            "--port"
         ) from None
     return listening

@@ -120,11 +120,11 @@ class Office:
         """Return two to six finished audits, to be compared."""
         unique = list(dict.fromkeys(keys))
         if not 2 <= len(unique) <= MOST_COMPARED:
-            raise InputError(f"a comparison takes two to {MOST_COMPARED} different audits, got {len(unique)}")
+            raise InputError(f"a comparison needs two to {MOST_COMPARED} different audits, got {len(unique)}")
         found = [self.audit(key) for key in unique]
         for audit in found:
             if audit.summary is None:
-                raise InputError(f"a comparison takes audits that are done, got one that is {audit.state}")
+                raise InputError(f"a comparison needs audits that are done, got one that is {audit.state}")
         return found
 
     def file(self, key: str, name: str) -> Path:
@@ -177,14 +177,14 @@ def _kind(received: Received) -> tuple[str, tuple[str, ...]]:
 
         raise InputError(NO_HOLDOUT)
     got = ", ".join(received.files) or "none"
-    raise InputError(f"an audit takes the three files train, holdout and synthetic, or one file of scores; got {got}")
+    raise InputError(f"an audit needs the three files train, holdout and synthetic, or one file of scores; got {got}")
 
 
 def _check_options(options: AuditOptions, kind: str) -> None:
     if options.promised_delta is not None and options.promised_epsilon is None:
         raise InputError("a promised δ goes with a promised ε")
     if kind == "tables" and options.assignment == "independent trainings":
-        raise InputError("assignment takes unknown or random for tables: a release comes from one training")
+        raise InputError("assignment must be unknown or random for tables: a release comes from one training")
 
 
 def in_words(errors: Sequence[Any]) -> str:

@@ -94,8 +94,8 @@ class Binding:
             raise InputError("--name goes with --allow-remote")
         if not self.allow_remote and not self.is_loopback:
             raise InputError(
-                f"--host takes an address of this machine alone (127.0.0.1), got {self.host!r}; others could reach it, "
-                "which takes --allow-remote and a password"
+                f"--host must be an address of this machine alone (127.0.0.1), got {self.host!r}; others could reach "
+                "it, which needs --allow-remote and a password"
             )
 
     @property
@@ -130,12 +130,13 @@ def private_folder(path: Path) -> Path:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = path.stat()
     except OSError as error:
-        raise InputError(f"--data-dir takes a folder that can be made, got {str(path)!r}: {error.strerror}") from None
+        raise InputError(f"--data-dir must be a folder that can be made, got {str(path)!r}: {error.strerror}") from None
     if os.name == "posix":
         if found.st_uid != os.getuid():
-            raise InputError(f"--data-dir takes a folder of your own, got {str(path)!r}, which another user owns")
+            raise InputError(f"--data-dir must be a folder of your own, got {str(path)!r}, which another user owns")
         if found.st_mode & 0o077:
             raise InputError(
-                f"--data-dir takes a folder that nobody else may open, got {str(path)!r}: chmod 700 it, or name another"
+                f"--data-dir must be a folder that nobody else may open, got {str(path)!r}: chmod 700 it, or name "
+                "another"
             )
     return path

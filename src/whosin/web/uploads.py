@@ -74,7 +74,7 @@ class _Receiver:
     def on_part_begin(self) -> None:
         self._parts += 1
         if self._parts > MOST_PARTS:
-            raise InputError(f"the form takes at most {MOST_PARTS} parts")
+            raise InputError(f"the form must have at most {MOST_PARTS} parts")
         self._part, self._headers, self._header_bytes = _Part(), {}, 0
         self._name, self._value = b"", b""
 
@@ -87,7 +87,7 @@ class _Receiver:
     def _header(self, data: bytes) -> bytes:
         self._header_bytes += len(data)
         if self._header_bytes > HEADER_BYTES:
-            raise InputError(f"the form takes headers of at most {HEADER_BYTES} bytes")
+            raise InputError(f"the form must have headers of at most {HEADER_BYTES} bytes")
         return data
 
     def on_header_end(self) -> None:
@@ -101,12 +101,14 @@ class _Receiver:
         self._part = _Part(name, None if given is None else _shown(given))
         if given is None:
             if name in self.received.fields or len(self.received.fields) >= MOST_FIELDS:
-                raise InputError(f"the form takes each field once and at most {MOST_FIELDS}, got {clean(name)[:80]!r}")
+                raise InputError(
+                    f"the form must have each field once and at most {MOST_FIELDS}, got {clean(name)[:80]!r}"
+                )
             return
         if name not in ROLES:
-            raise InputError(f"the form takes files named {', '.join(ROLES)}, got {clean(name)[:80]!r}")
+            raise InputError(f"the form must have files named {', '.join(ROLES)}, got {clean(name)[:80]!r}")
         if name in self.received.files or len(self.received.files) >= MOST_FILES:
-            raise InputError(f"the form takes each file once and at most {MOST_FILES}, got one more: {name}")
+            raise InputError(f"the form must have each file once and at most {MOST_FILES}, got one more: {name}")
         path = self.folder / f"{name}.part"
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
@@ -117,11 +119,11 @@ class _Receiver:
             part.data += piece
             if part.size > FIELD_BYTES:
                 raise TooLarge(
-                    f"the form takes fields of at most {FIELD_BYTES} bytes, got more in {clean(part.name)[:80]!r}"
+                    f"the form must have fields of at most {FIELD_BYTES} bytes, got more in {clean(part.name)[:80]!r}"
                 )
             return
         if part.size > self.upload_bytes:
-            raise TooLarge(f"{part.name} takes a file of at most {self.upload_bytes / 1e6:g} MB, got a larger one")
+            raise TooLarge(f"{part.name} must be a file of at most {self.upload_bytes / 1e6:g} MB, got a larger one")
         if len(part.data) < HEAD:
             part.data += piece[: HEAD - len(part.data)]
         assert self._file is not None
@@ -167,7 +169,7 @@ async def receive(request: Request, folder: Path, upload_bytes: int) -> Received
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary = options.get(b"boundary", b"")
     if kind != b"multipart/form-data" or not 1 <= len(boundary) <= 200:
-        raise InputError("an audit takes a form with files (multipart/form-data)")
+        raise InputError("an audit needs a form with files (multipart/form-data)")
     receiver = _Receiver(folder, upload_bytes)
     most = MOST_FILES * upload_bytes + (MOST_FIELDS + MOST_FILES) * (FIELD_BYTES + HEADER_BYTES)
     stream = request.stream()
@@ -201,7 +203,7 @@ async def _feed(stream: AsyncIterator[bytes], receiver: _Receiver, boundary: byt
     async for chunk in stream:
         total += len(chunk)
         if total > most:
-            raise TooLarge(f"an audit takes at most {most / 1e6:g} MB in all, got more")
+            raise TooLarge(f"an audit must be at most {most / 1e6:g} MB in all, got more")
         await run_in_threadpool(parser.write, chunk)
 
 

@@ -65,7 +65,7 @@ class ContinuousGame(Game):
         if not (np.abs(measured) <= kind.FARTHEST).all():
             largest = float(np.abs(distinct).max())
             raise InputError(
-                f"scale takes a number of at least {1.0 / kind.FARTHEST:g} times the largest estimate, {largest:g}, "
+                f"scale must be a number of at least {1.0 / kind.FARTHEST:g} times the largest estimate, {largest:g}, "
                 f"got {scale!r}"
             )
         self._mixtures = kind(measured)

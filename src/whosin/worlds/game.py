@@ -179,7 +179,7 @@ class FiniteGame(Game):
         """Return P(record in D | output) exactly."""
         index = self.world.index(record)
         if output not in self.outputs:
-            raise InputError(f"output takes an output of the mechanism, got {output!r}")
+            raise InputError(f"output must be an output of the mechanism, got {output!r}")
         column = self.world.prior * self.laws[:, self.outputs.index(output)]
         total = float(column.sum())
         if total == 0.0:

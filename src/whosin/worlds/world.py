@@ -90,7 +90,7 @@ class World:
         """Return the position of a record in the universe."""
         found = [i for i, other in enumerate(self.universe) if other == record]
         if not found:
-            raise InputError(f"record takes a member of the universe, got {record!r}")
+            raise InputError(f"record must be a member of the universe, got {record!r}")
         if len(found) > 1:
             raise InputError(
                 f"record {record!r} stands at positions {found} of the universe: records are told "
@@ -121,7 +121,7 @@ class World:
         if not isinstance(mechanism, FiniteMechanism):
             if not callable(mechanism):
                 raise InputTypeError(
-                    f"mechanism takes a function records -> {{output: probability}} or a mechanism, got {mechanism!r}"
+                    f"mechanism must be a function records -> {{output: probability}} or a mechanism, got {mechanism!r}"
                 )
             mechanism = CallableMechanism(mechanism)
         outputs, laws = mechanism.laws(self.universe, self.membership)
@@ -180,7 +180,7 @@ def one_of_two(
     bare = World(records, np.zeros(1, dtype=np.int64), np.ones(1))
     sure = check_records("certain", certain) if not isinstance(certain, Sized) or len(certain) else ()
     if len(set(sure)) != len(sure):
-        raise InputError(f"certain takes each record once, got {sure!r}")
+        raise InputError(f"certain must have each record once, got {sure!r}")
     base = sum(1 << bare.index(record) for record in sure)
     one, two = base | 1 << bare.index(first), base | 1 << bare.index(second)
     if one == two or base in (one, two):
@@ -194,17 +194,17 @@ def explicit(universe: Sequence[Any], table: Mapping[Any, float]) -> World:
     bare = World(records, np.zeros(1, dtype=np.int64), np.ones(1))
     weights: dict[int, float] = {}
     if not isinstance(table, Mapping):
-        raise InputTypeError(f"table takes a mapping from data sets to probabilities, got {table!r}")
+        raise InputTypeError(f"table must be a mapping from data sets to probabilities, got {table!r}")
     for data_set, probability in table.items():
         if not isinstance(data_set, Iterable):
-            raise InputTypeError(f"table takes collections of records as data sets, got {data_set!r}")
+            raise InputTypeError(f"table must be collections of records as data sets, got {data_set!r}")
         indices = [bare.index(record) for record in data_set]
         if len(set(indices)) != len(indices):
-            raise InputError(f"table takes data sets without repeats, got {data_set!r}")
+            raise InputError(f"table must have data sets without repeats, got {data_set!r}")
         mask = sum(1 << i for i in indices)
         weights[mask] = weights.get(mask, 0.0) + check_number("table", probability, low=0.0, high=1.0)
     if abs(sum(weights.values()) - 1.0) > 1e-9:
-        raise InputError(f"table takes probabilities that sum to one, got a sum of {sum(weights.values())!r}")
+        raise InputError(f"table must hold probabilities that sum to one, got a sum of {sum(weights.values())!r}")
     kept = sorted(mask for mask, weight in weights.items() if weight > 0.0)
     return World(records, np.array(kept, dtype=np.int64), np.array([weights[mask] for mask in kept]), "explicit")
 
@@ -219,7 +219,7 @@ def _universe(universe: Sequence[Any]) -> tuple[Any, ...]:
 
 def _check_size(count: int) -> None:
     if count > MAX_RECORDS:
-        raise InputError(f"universe takes at most {MAX_RECORDS} records, got {count}")
+        raise InputError(f"universe must have at most {MAX_RECORDS} records, got {count}")
 
 
 def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArray[np.float64]:
@@ -227,7 +227,7 @@ def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArra
     if p.ndim == 0:
         p = np.full(len(records), float(p))
     if p.shape != (len(records),):
-        raise InputError(f"probabilities takes one number a record ({len(records)}), got shape {p.shape}")
+        raise InputError(f"probabilities must have one number per record ({len(records)}), got shape {p.shape}")
     return p
 
 

@@ -186,9 +186,9 @@ def architecture(
     estimation in generative models, appendix E.
     """
     if not isinstance(name, str) or name not in NAMES:
-        raise InputError(f"name takes one of {', '.join(map(repr, NAMES))}, got {name!r}")
+        raise InputError(f"name must be one of {', '.join(map(repr, NAMES))}, got {name!r}")
     if width is not None and name not in ("vector", "tabular", "small"):
-        raise InputError(f"width takes a number for 'vector' and 'small' alone: the layers of {name!r} are printed")
+        raise InputError(f"width must be None except for 'vector' and 'small': the layers of {name!r} are printed")
     if name == "mnist":
         return _mnist(_shape(shape, (28, 28)), _latent(latent_size, 100))
     if name == "cifar10":
@@ -202,7 +202,7 @@ def architecture(
 
 def _mnist(shape: tuple[int, ...], latent: int) -> Architecture:
     if math.prod(shape) != 784:
-        raise InputError(f"shape takes 784 numbers in all for 'mnist', got {shape}: use 'vector'")
+        raise InputError(f"shape must be 784 numbers in all for 'mnist', got {shape}: use 'vector'")
     return _dense("mnist", shape, latent, (512, 512, 1024), (2048, 512, 256))
 
 
@@ -260,7 +260,7 @@ def _upsampling(channels: tuple[int, ...], kernel: int, start: int, size: int) -
         excess = 2 * (side - 1) + kernel - wanted
         padding = -(-excess // 2)
         if not 0 <= padding < kernel:
-            raise InputError(f"shape takes images that these layers can reach, got sides of {size}")
+            raise InputError(f"shape must be one that these layers can reach, got sides of {size}")
         layers += [
             ConvTransposed(inputs, filters, kernel, 2, padding, 2 * padding - excess),
             Activation("relu"),
@@ -312,14 +312,14 @@ def _shape(given: Any, usual: tuple[int, ...] | None) -> tuple[int, ...]:
     try:
         sides = tuple(given)
     except TypeError:
-        raise InputTypeError(f"shape takes a sequence of whole numbers such as (8, 8), got {given!r}") from None
+        raise InputTypeError(f"shape must be a sequence of whole numbers such as (8, 8), got {given!r}") from None
     if not sides:
-        raise InputError("shape takes at least one whole number, got none")
+        raise InputError("shape must have at least one whole number, got none")
     return tuple(check_whole("shape", side, low=1) for side in sides)
 
 
 def _image(given: Any, usual: tuple[int, int, int]) -> tuple[int, int, int]:
     sides = _shape(given, usual)
     if len(sides) != 3 or sides[1] != sides[2]:
-        raise InputError(f"shape takes (channels, side, side) here, got {sides}")
+        raise InputError(f"shape must be (channels, side, side) here, got {sides}")
     return sides[0], sides[1], sides[2]

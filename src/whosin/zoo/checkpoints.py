@@ -46,10 +46,10 @@ def read(path: Path, key: str) -> dict[str, Any] | None:
         state: dict[str, Any] = torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True)
         found = state["key"]
     except Exception as error:
-        raise InputError(f"checkpoint takes a file of an earlier fit, got {str(path)!r}: {error}") from error
+        raise InputError(f"checkpoint must be a file of an earlier fit, got {str(path)!r}: {error}") from error
     if found != key:
         raise InputError(
-            f"checkpoint takes the file of the same training, but {str(path)!r} has other data, settings or seed"
+            f"checkpoint must be the file of the same training, but {str(path)!r} has other data, settings or seed"
         )
     return state
 
@@ -71,4 +71,4 @@ def write(path: Path, state: dict[str, Any]) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"checkpoint takes a path that can be written, got {str(path)!r}: {error}") from error
+        raise InputError(f"checkpoint must be a path that can be written, got {str(path)!r}: {error}") from error

@@ -60,7 +60,7 @@ def clipped_sum(
             values = layer(values)
             outputs.append(values)
         elif next(layer.parameters(), None) is not None:
-            raise InputTypeError(f"network takes dense layers and convolutions, got {type(layer).__name__}")
+            raise InputTypeError(f"network must have dense layers and convolutions, got {type(layer).__name__}")
         else:
             values = layer(values)
     slopes = torch.autograd.grad(losses(values).sum(), outputs)

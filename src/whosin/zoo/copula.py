@@ -59,7 +59,7 @@ class GaussianCopula:
         names, columns, frame = _columns(table)
         if len(names) == 0 or len(columns[0]) < 2:
             rows = 0 if not columns else len(columns[0])
-            raise InputError(f"table takes at least 2 rows and 1 column, got {rows} and {len(names)}")
+            raise InputError(f"table must have at least 2 rows and 1 column, got {rows} and {len(names)}")
         self._names = names
         self._backend = None if frame is None else frame.implementation
         self._schema = None if frame is None else frame.schema
@@ -186,13 +186,13 @@ def _columns(table: Any) -> tuple[list[str], list[list[Any]], Any]:
 
     if isinstance(table, np.ndarray):
         if table.ndim != 2 or table.dtype.kind not in "iuf":
-            raise InputTypeError(f"table takes a data frame or a matrix of numbers, got {table.dtype} {table.shape}")
+            raise InputTypeError(f"table must be a data frame or a matrix of numbers, got {table.dtype} {table.shape}")
         if not np.isfinite(table).all():
-            raise InputError("table takes finite numbers, got NaN or infinity")
+            raise InputError("table must hold finite numbers, got NaN or infinity")
         return [str(i) for i in range(table.shape[1])], [column.tolist() for column in table.T], None
     frame = nw.from_native(table, pass_through=True, eager_only=True)
     if not isinstance(frame, nw.DataFrame):
-        raise InputTypeError(f"table takes a data frame or a matrix of numbers, got {type(table).__name__}")
+        raise InputTypeError(f"table must be a data frame or a matrix of numbers, got {type(table).__name__}")
     return list(frame.columns), [_cells(series) for series in frame.iter_columns()], frame
 
 
@@ -216,11 +216,11 @@ def _cells(series: Any) -> list[Any]:
             cells.append(value)
         else:
             raise InputTypeError(
-                f"table takes numbers, text and truth values, got {type(value).__name__} in column {series.name!r}"
+                f"table must hold numbers, text and truth values, got {type(value).__name__} in column {series.name!r}"
             )
     present = {type(cell) for cell in cells if cell is not None}
     if str in present and len(present) > 1:
-        raise InputTypeError(f"table takes columns of one kind, got text and numbers in column {series.name!r}")
+        raise InputTypeError(f"table must have columns of one kind, got text and numbers in column {series.name!r}")
     if any(isinstance(cell, float) and np.isinf(cell) for cell in cells):
-        raise InputError(f"table takes finite numbers, got infinity in column {series.name!r}")
+        raise InputError(f"table must hold finite numbers, got infinity in column {series.name!r}")
     return cells

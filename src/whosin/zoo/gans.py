@@ -30,7 +30,7 @@ class Score:
     sigmoid: bool
 
     def __call__(self, records: Any) -> Array:
-        """Return one score a record."""
+        """Return one score per record."""
         values = torch.from_numpy(np.array(as_records(records, self.shape, "records"), dtype=np.float32, order="C"))
         outputs = in_blocks(self.network, values)[:, 0].astype(np.float64)
         return 1.0 / (1.0 + np.exp(-np.clip(outputs, -700.0, 700.0))) if self.sigmoid else outputs

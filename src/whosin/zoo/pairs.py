@@ -123,6 +123,6 @@ class PrivGAN(Gan):
     def _check_size(self, records: int) -> None:
         if records < self.pairs * self.batch_size:
             raise InputError(
-                f"X takes at least {self.pairs * self.batch_size} records for {self.pairs} pairs with batches of "
+                f"X must have at least {self.pairs * self.batch_size} records for {self.pairs} pairs with batches of "
                 f"{self.batch_size}, got {records}"
             )

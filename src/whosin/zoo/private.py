@@ -154,11 +154,11 @@ class DPCGAN(Gan):
 
     def _check_size(self, records: int) -> None:
         if records < 2:
-            raise InputError(f"X takes at least 2 records, got {records}")
+            raise InputError(f"X must have at least 2 records, got {records}")
 
     def _check_labels(self, y: Any, records: int) -> NDArray[np.int64]:
         if y is None:
-            raise InputError("y is needed: DPCGAN is conditional and takes a label for each record")
+            raise InputError("y is needed: DPCGAN is conditional and needs a label for each record")
         labels: NDArray[np.int64] = _labels(y, records, self.classes).numpy()
         return labels
 
@@ -184,7 +184,7 @@ class _ConditionalScore:
     classes: int
 
     def __call__(self, records: Any, y: Any = None) -> Array:
-        """Return one score a record: for its label, or the largest over all labels."""
+        """Return one score per record: for its label, or the largest over all labels."""
         values = torch.from_numpy(np.array(as_records(records, self.shape, "records"), dtype=np.float32, order="C"))
         if y is not None:
             return self._score(values, _labels(y, len(values), self.classes))
@@ -215,9 +215,9 @@ def _hot(labels: Tensor, classes: int) -> Tensor:
 def _labels(y: Any, records: int, classes: int) -> Tensor:
     values = np.asarray(y)
     if values.dtype.kind not in "iu":
-        raise InputTypeError(f"y takes whole numbers, got {values.dtype}")
+        raise InputTypeError(f"y must be whole numbers, got {values.dtype}")
     if values.shape != (records,):
-        raise InputError(f"y takes one label for each of {records} records, got shape {values.shape}")
+        raise InputError(f"y must have one label for each of {records} records, got shape {values.shape}")
     if values.size and not 0 <= values.min() <= values.max() < classes:
-        raise InputError(f"y takes labels from 0 to {classes - 1}, got {values.min()} to {values.max()}")
+        raise InputError(f"y must be labels from 0 to {classes - 1}, got {values.min()} to {values.max()}")
     return torch.from_numpy(values.astype(np.int64))

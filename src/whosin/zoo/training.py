@@ -45,7 +45,7 @@ class Gan(ABC):
         discriminator_steps: int,
     ) -> None:
         if not isinstance(arch, Architecture):
-            raise InputTypeError(f"arch takes what whosin.zoo.architecture returns, got {arch!r}")
+            raise InputTypeError(f"arch must be what whosin.zoo.architecture returns, got {arch!r}")
         self.arch = arch
         self.batch_size = check_whole("batch_size", batch_size, low=1)
         self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, open_low=True, open_high=True)
@@ -216,7 +216,7 @@ class Gan(ABC):
         values = as_records(X, self.arch.shape)
         if values.size and not np.abs(values).max() <= 1.0 + 1e-6:
             raise InputError(
-                f"X takes numbers scaled to [-1, 1], got {float(values.min()):g} to {float(values.max()):g}"
+                f"X must hold numbers scaled to [-1, 1], got {float(values.min()):g} to {float(values.max()):g}"
             )
         self._check_size(len(values))
         return np.array(np.clip(values, -1.0, 1.0), dtype=np.float32, order="C")
@@ -224,12 +224,13 @@ class Gan(ABC):
     def _check_size(self, records: int) -> None:
         if records < max(self.batch_size, 2):
             raise InputError(
-                f"X takes at least {max(self.batch_size, 2)} records for batches of {self.batch_size}, got {records}"
+                f"X must have at least {max(self.batch_size, 2)} records for batches of {self.batch_size}, got "
+                f"{records}"
             )
 
     def _check_labels(self, y: Any, records: int) -> NDArray[np.int64] | None:
         if y is not None:
-            raise InputError(f"y takes labels only for a conditional model; {type(self).__name__} takes none")
+            raise InputError(f"y must be None: {type(self).__name__} is not conditional")
         return None
 
     def _check_fitted(self) -> None:
@@ -241,7 +242,7 @@ def _earlier(path: Path, key: str, epochs: int) -> dict[str, Any] | None:
     """Return the state of a checkpoint that has done at most so many epochs, or None."""
     state = checkpoints.read(path, key)
     if state is not None and state["epoch"] > epochs:
-        raise InputError(f"epochs takes at least {state['epoch']}, which {str(path)!r} has done, got {epochs}")
+        raise InputError(f"epochs must be at least {state['epoch']}, which {str(path)!r} has done, got {epochs}")
     return state
 
 
@@ -250,13 +251,13 @@ def as_records(X: Any, shape: tuple[int, ...], name: str = "X") -> NDArray[Any]:
     try:
         values = np.asarray(X)
     except ValueError:
-        raise InputError(f"{name} takes records of one shape, got ragged ones") from None
+        raise InputError(f"{name} must have records of one shape, got ragged ones") from None
     if values.dtype.kind not in "iufb":
-        raise InputTypeError(f"{name} takes numbers, got {values.dtype}")
+        raise InputTypeError(f"{name} must hold numbers, got {values.dtype}")
     if values.shape[1:] != shape or values.ndim != len(shape) + 1:
-        raise InputError(f"{name} takes records of shape (n, {', '.join(map(str, shape))}), got {values.shape}")
+        raise InputError(f"{name} must have records of shape (n, {', '.join(map(str, shape))}), got {values.shape}")
     if not np.isfinite(values).all():
-        raise InputError(f"{name} takes finite numbers, got NaN or infinity")
+        raise InputError(f"{name} must hold finite numbers, got NaN or infinity")
     return values
 
 

@@ -115,7 +115,7 @@ def test_a_million_scores():
     [[2**53 + 1, 2**53], [-(2**53) - 1, 0], np.array([2**63 + 1], dtype=np.uint64), [2**64 + 1, 2**64], [10**400, 1]],
 )
 def test_whole_numbers_that_floats_would_merge_are_refused(answers):
-    with pytest.raises(InputError, match=r"members takes .*64-bit floats"):
+    with pytest.raises(InputError, match=r"members must be .*64-bit floats"):
         audit(answers, [1, 2], rng=0)
 
 

@@ -56,8 +56,8 @@ def test_names():
 @pytest.mark.parametrize(
     ("members", "non_members", "options", "error", "words"),
     [
-        ([], [1.0], {}, InputError, "members takes at least one record"),
-        ([1.0], [], {}, InputError, "non_members takes at least one record"),
+        ([], [1.0], {}, InputError, "members must have at least one record"),
+        ([1.0], [], {}, InputError, "non_members must have at least one record"),
         ([1.0, NAN, 2.0, NAN], [1.0], {}, InputError, r"members .* rows \[1, 3\]"),
         ([1.0], [NAN] * 7, {}, InputError, r"non_members .* rows \[0, 1, 2, 3, 4\], …"),
         (np.array(["a", None], dtype=object), ["a"], {}, InputError, r"rows \[1\]"),
@@ -73,8 +73,8 @@ def test_names():
         ([1.0], [1.0], {"kind": "fuzzy"}, InputError, "kind"),
         ([1.0], [1.0], {"prior": 0.0}, InputError, "prior"),
         ([1.0], [1.0], {"prior": 1.0}, InputError, "prior"),
-        ([1.0], [1.0], {"names": ("a", "b")}, InputError, "names takes 1"),
-        ([[1.0, 2.0]], [[1.0, 2.0]], {"names": ("a", "a")}, InputError, "names takes 2 different"),
+        ([1.0], [1.0], {"names": ("a", "b")}, InputError, "names must have 1"),
+        ([[1.0, 2.0]], [[1.0, 2.0]], {"names": ("a", "a")}, InputError, "names must have 2 different"),
     ],
 )
 def test_bad_input(members, non_members, options, error, words):

@@ -127,9 +127,9 @@ def test_named_columns_and_a_group_on_one_side():
 @pytest.mark.parametrize(
     ("groups", "error", "words"),
     [
-        ((["a"] * 3, ["a"] * 50), InputError, "one label a record, 50 and 50, got 3 and 50"),
-        (5, InputTypeError, "groups takes a pair"),
-        ({"sex": ["a"] * 50}, InputTypeError, "groups takes a pair"),
+        ((["a"] * 3, ["a"] * 50), InputError, "one label per record, 50 and 50, got 3 and 50"),
+        (5, InputTypeError, "groups must be a pair"),
+        ({"sex": ["a"] * 50}, InputTypeError, "groups must be a pair"),
     ],
 )
 def test_bad_groups(groups, error, words):

@@ -174,7 +174,7 @@ def test_highest():
     assert {row["side"] for row in TABLE.to_dict(5)["highest"]} == {"member"}
     with pytest.raises(InputError, match="side"):
         TABLE.highest(3, "insider")
-    with pytest.raises(InputError, match="n takes"):
+    with pytest.raises(InputError, match="n must be"):
         TABLE.highest(-1)
 
 

@@ -118,8 +118,8 @@ def test_ppv_needs_a_constraint(metric):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: AUDIT.risk("loudness"), "metric takes one of"),
-        (lambda: AUDIT.risk(3), "metric takes one of"),
+        (lambda: AUDIT.risk("loudness"), "metric must be one of"),
+        (lambda: AUDIT.risk(3), "metric must be one of"),
         (lambda: AUDIT.risk("advantage", fpr=0.1), "fpr and min_share go with"),
         (lambda: AUDIT.risk("ppv", fpr=0.1, min_share=0.1), "one of them at a time"),
         (lambda: AUDIT.risk("ppv", fpr=1.5), "fpr"),

@@ -218,12 +218,12 @@ def test_bad_input(sample, options, error, message):
 
 
 def test_bad_pairs():
-    with pytest.raises(InputError, match="non_members takes 1 coordinates"):
+    with pytest.raises(InputError, match="non_members must have 1 coordinates"):
         total_variation([1.0, 2.0], [[1.0, 2.0], [2.0, 3.0]])
-    with pytest.raises(InputError, match="members takes a sample with spread"):
+    with pytest.raises(InputError, match="members must be a sample with spread"):
         total_variation([1.0, 1.0], [1.0, 2.0])
     with pytest.raises(InputError, match="prior"):
         total_variation([1.0, 2.0], [1.0, 2.0], 1.0)
-    with pytest.raises(InputError, match="points takes 1 coordinates"):
+    with pytest.raises(InputError, match="points must have 1 coordinates"):
         density([1.0, 2.0])([[1.0, 2.0]])
     assert 0.0 < total_variation([1.0, 1.0], [1.5, 1.5], bandwidth=1.0) < 1.0

@@ -88,10 +88,10 @@ def test_answers_within_rounding_of_each_other():
 
 
 WRONG = [
-    ({}, {"member_column": "score"}, "takes 1 or 0 in column 'score'"),
-    ({}, {"columns": ["member"]}, "columns takes scores, got 'member'"),
-    ({"text": ["x"] * 120}, {}, "takes columns of numbers as scores, got text; name the columns"),
-    ({}, {"groups": ["score"]}, "takes columns of numbers as scores, got none"),
+    ({}, {"member_column": "score"}, "must hold 1 or 0 in column 'score'"),
+    ({}, {"columns": ["member"]}, "columns must be scores, got 'member'"),
+    ({"text": ["x"] * 120}, {}, "must have columns of numbers as scores, got text; name the columns"),
+    ({}, {"groups": ["score"]}, "must have columns of numbers as scores, got none"),
     ({"other": [1.0] * 119 + [None]}, {}, "a score in every row of column 'other', got none in row 120"),
 ]
 

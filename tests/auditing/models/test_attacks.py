@@ -169,11 +169,11 @@ def test_bad_input():
     x, logits, inside, outside, _ = world()
     with pytest.raises(InputError, match=r"\(N,\) and \(models, N\)"):
         lira(x[:-1], logits, inside, outside)
-    with pytest.raises(InputError, match="inside takes booleans"):
+    with pytest.raises(InputError, match="inside must be booleans"):
         lira(x, logits, inside.astype(int), outside)
-    with pytest.raises(InputError, match="inside takes at least 1"):
+    with pytest.raises(InputError, match="inside must have at least 1"):
         lira(x, logits, np.zeros_like(inside), outside)
-    with pytest.raises(InputError, match="outside takes at least 1"):
+    with pytest.raises(InputError, match="outside must have at least 1"):
         lira_rank(x, logits, inside, np.zeros_like(inside))
     with pytest.raises(InputError, match="both with and without"):
         lira(x, logits, inside, np.ones_like(inside))
@@ -187,7 +187,7 @@ def test_bad_input():
         lira(x, logits[:2], np.tile([[True], [False]], 30), np.tile([[False], [True]], 30))
     with pytest.raises(InputError, match="gamma"):
         rmia(x, logits, inside, outside, gamma=0.5)
-    with pytest.raises(InputError, match="a takes"):
+    with pytest.raises(InputError, match="a must be"):
         rmia(x, logits, inside, outside, a=1.5)
     with pytest.raises(InputError, match="population"):
         rmia(x, logits, inside, outside, population=(x, logits[:, :3]))

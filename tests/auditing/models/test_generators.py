@@ -157,7 +157,7 @@ def test_labels_reach_a_conditional_discriminator():
     assert not np.array_equal(given.evidence.experiment.members, unknown.evidence.experiment.members)
     with pytest.raises(InputError, match="each of the 60 rows of train"):
         audit_generator(model, TRAIN, HOLDOUT, labels=(labels[:5], np.arange(300)), rng=0)
-    with pytest.raises(InputTypeError, match="labels takes a pair"):
+    with pytest.raises(InputTypeError, match="labels must be a pair"):
         audit_generator(model, TRAIN, HOLDOUT, labels=labels, rng=0)
 
 
@@ -168,7 +168,7 @@ def test_pairs_have_one_column_each():
     assert found.evidence.experiment.names == ("discriminator 1", "discriminator 2")
     hybrid = audit_generator(model, TRAIN, HOLDOUT, query="hybrid", rng=0)
     assert hybrid.evidence.experiment.names == ("max_discriminator", "nearest")
-    with pytest.raises(InputError, match="takes one, the model has 2"):
+    with pytest.raises(InputError, match="needs one discriminator, the model has 2"):
         audit_generator(model, TRAIN, HOLDOUT, query="discriminator", rng=0)
 
 
@@ -352,41 +352,41 @@ ROWS = np.zeros((5, 2))
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"query": "shadow"}, InputError, "query takes auto, discriminator, latent"),
-        ({"query": 3}, InputTypeError, "query takes a name"),
-        ({"query": []}, InputTypeError, "query takes a name"),
-        ({"train": np.zeros(5)}, InputError, r"train takes records of shape \(n, ...\)"),
-        ({"train": np.zeros((0, 2))}, InputError, "train takes records"),
-        ({"holdout": np.zeros((5, 3))}, InputError, "train and holdout take records of one shape"),
-        ({"holdout": np.full((5, 2), np.nan)}, InputError, "holdout takes finite numbers"),
-        ({"train": np.full((5, 2), "a")}, InputTypeError, "train takes an array of numbers or a data frame"),
+        ({"query": "shadow"}, InputError, "query must be auto, discriminator, latent"),
+        ({"query": 3}, InputTypeError, "query must be a name"),
+        ({"query": []}, InputTypeError, "query must be a name"),
+        ({"train": np.zeros(5)}, InputError, r"train must have records of shape \(n, ...\)"),
+        ({"train": np.zeros((0, 2))}, InputError, "train must have records"),
+        ({"holdout": np.zeros((5, 3))}, InputError, "train and holdout must have records of one shape"),
+        ({"holdout": np.full((5, 2), np.nan)}, InputError, "holdout must hold finite numbers"),
+        ({"train": np.full((5, 2), "a")}, InputTypeError, "train must be an array of numbers or a data frame"),
         ({"train": [[1.0], [1.0, 2.0]]}, InputError, "ragged"),
         ({"synthetic": ROWS, "n_samples": 3}, InputTypeError, "synthetic and n_samples exclude"),
         ({"synthetic": ROWS, "fit": True}, InputTypeError, "synthetic and fit exclude"),
         ({"synthetic": np.zeros((5, 3)), "query": "nearest"}, InputError, "records like train"),
-        ({"synthetic": np.full((5, 2), np.inf), "query": "nearest"}, InputError, "synthetic takes finite"),
-        ({"n_samples": 0}, InputError, "n_samples takes"),
-        ({"fit": "yes"}, InputTypeError, "fit takes True, False or a mapping"),
+        ({"synthetic": np.full((5, 2), np.inf), "query": "nearest"}, InputError, "synthetic must hold finite"),
+        ({"n_samples": 0}, InputError, "n_samples must be"),
+        ({"fit": "yes"}, InputTypeError, "fit must be True, False or a mapping"),
         ({"fit": True}, InputTypeError, "object with fit"),
         ({"model": object()}, InputTypeError, "sample, discriminators or generators, got object"),
         ({"model": object(), "query": "discriminators"}, InputError, "none could be answered|discriminators"),
         ({"model": object(), "query": "nearest"}, InputError, "object with sample"),
         ({"model": Scores(lambda rows: rows[:2, 0]), "query": "discriminator"}, InputError, "score each of 10 records"),
         ({"model": Scores(3), "query": "discriminator"}, InputError, "object with discriminators"),
-        ({"assignment": "independent trainings"}, InputError, "assignment takes"),
-        ({"train": 5}, InputTypeError, "train takes an array of numbers or a data frame, got int"),
-        ({"train": None}, InputTypeError, "train takes an array of numbers or a data frame, got NoneType"),
-        ({"train": pl.LazyFrame({"a": [1]})}, InputTypeError, "train takes .* got LazyFrame"),
+        ({"assignment": "independent trainings"}, InputError, "assignment must be"),
+        ({"train": 5}, InputTypeError, "train must be an array of numbers or a data frame, got int"),
+        ({"train": None}, InputTypeError, "train must be an array of numbers or a data frame, got NoneType"),
+        ({"train": pl.LazyFrame({"a": [1]})}, InputTypeError, "train must be .* got LazyFrame"),
         ({"model": Scores(lambda rows: ["a"] * 10)}, InputError, "that score each of 10 records by a number"),
         (
             {"model": Scores(lambda rows: rows[:, 0]), "labels": (np.zeros(5), np.zeros(5))},
             InputError,
-            "labels takes labels only for discriminators with a second argument",
+            "labels must be None for discriminators without a second argument",
         ),
         (
             {"model": JSGAN(architecture("small", (2,)), batch_size=2), "fit": True},
             InputTypeError,
-            "fit takes what JSGAN.fit needs: .*'epochs'",
+            "fit must be what JSGAN.fit needs: .*'epochs'",
         ),
     ],
 )
@@ -400,14 +400,14 @@ def test_bad_input_is_named(arguments, error, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"generators": []}, InputTypeError, "generators takes torch modules"),
-        ({"generators": [len]}, InputTypeError, "generators takes torch modules"),
-        ({"records": np.zeros(3)}, InputError, "records takes finite numbers"),
-        ({"records": np.zeros((3, 5))}, InputError, "records takes 3 numbers a record"),
-        ({"latent_size": 0}, InputError, "latent_size takes"),
-        ({"latent_size": 3}, InputError, "generators takes modules of 3 numbers, latent_size"),
-        ({"restarts": 0}, InputError, "restarts takes"),
-        ({"iterations": 0}, InputError, "iterations takes"),
+        ({"generators": []}, InputTypeError, "generators must be torch modules"),
+        ({"generators": [len]}, InputTypeError, "generators must be torch modules"),
+        ({"records": np.zeros(3)}, InputError, "records must hold finite numbers"),
+        ({"records": np.zeros((3, 5))}, InputError, "records must have 3 numbers per record"),
+        ({"latent_size": 0}, InputError, "latent_size must be"),
+        ({"latent_size": 3}, InputError, "generators must be modules of 3 numbers, latent_size"),
+        ({"restarts": 0}, InputError, "restarts must be"),
+        ({"iterations": 0}, InputError, "iterations must be"),
     ],
 )
 def test_bad_input_of_the_search_is_named(arguments, error, message):

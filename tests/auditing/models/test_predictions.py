@@ -99,7 +99,7 @@ def test_label_that_is_missing_has_no_probability():
     model = Fixed([[0.4, 0.6]], np.array([0, 1]))
     found = predict(model, [[0.0]], [7], missing=True)
     assert (found.of_label[0], found.of_others[0]) == (0.0, 1.0)
-    with pytest.raises(InputError, match=r"members takes labels that the model knows, got .*7.* in row 0"):
+    with pytest.raises(InputError, match=r"members must be labels that the model knows, got .*7.* in row 0"):
         predict(model, [[0.0]], [7])
 
 
@@ -123,7 +123,7 @@ def test_bad_probabilities(table, words):
 def test_bad_models_and_records():
     with pytest.raises(InputTypeError, match="predict_proba"):
         predict(object(), [[0.0]], [0])
-    with pytest.raises(InputError, match="one class a column"):
+    with pytest.raises(InputError, match="one class per column"):
         predict(Fixed([[0.5, 0.5]], np.arange(3)), [[0.0]], [0])
     with pytest.raises(InputError, match="one label each"):
         predict(Fixed([[0.5, 0.5]]), [[0.0]], [0, 1])

@@ -177,7 +177,7 @@ def test_an_adapter_may_name_its_own_key(tmp_path):
 
 def test_cache_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cache takes a folder"):
+    with pytest.raises(InputError, match="cache must be a folder"):
         small(cache=tmp_path / "file")
 
 
@@ -308,10 +308,10 @@ def test_trainings_start_afresh():
     [
         ({"models": 1}, InputError, "models"),
         ({"share": 0.0}, InputError, "share"),
-        ({"share": 0.01}, InputError, "share takes a share"),
+        ({"share": 0.01}, InputError, "share must be a share"),
         ({"cache": "somewhere", "rng": None}, InputError, "rng is needed"),
-        ({"population": X}, InputTypeError, "population takes a pair"),
-        ({"population": (X, Y[:3])}, InputError, "population takes records"),
+        ({"population": X}, InputTypeError, "population must be a pair"),
+        ({"population": (X, Y[:3])}, InputError, "population must have records"),
     ],
 )
 def test_bad_settings(options, error, words):
@@ -324,7 +324,7 @@ def test_bad_data_and_estimators():
         ReferenceModels.train(TREE, X[:10], Y[:9])
     with pytest.raises(InputError, match="X and y"):
         ReferenceModels.train(TREE, X[:1], Y[:1])
-    with pytest.raises(InputTypeError, match="estimator takes"):
+    with pytest.raises(InputTypeError, match="estimator must be"):
         ReferenceModels.train("tree", X[:10], Y[:10])
     with pytest.raises(InputError, match=r"estimator failed in training 0 on .* ValueError"):
         ReferenceModels.train(LogisticRegression(), X[:10], np.zeros(10), models=4, rng=0)
@@ -339,7 +339,7 @@ def test_bad_targets(linear):
         audit_with_references(linear, 0, linear.included[0])
     with pytest.raises(InputError, match="target"):
         audit_with_references(linear, 24)
-    with pytest.raises(InputError, match="attack takes"):
+    with pytest.raises(InputError, match="attack must be"):
         audit_with_references(linear, 0, attack="loss")
     with pytest.raises(InputTypeError, match="ReferenceModels"):
         audit_with_references(linear.logits, 0)

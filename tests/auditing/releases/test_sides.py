@@ -220,7 +220,7 @@ def test_dates_of_collection_are_drift():
 
 def test_people_on_both_sides_are_an_error():
     pool = array_pool(np.zeros((2, 1)), np.ones((2, 1)), people=np.array([0, 1, 1, 2]))
-    with pytest.raises(InputError, match="people takes numbers of which none stands on both sides"):
+    with pytest.raises(InputError, match="people must be numbers of which none stands on both sides"):
         drift(pool, np.random.default_rng(0))
 
 

@@ -106,14 +106,14 @@ def test_a_path_of_text_is_read_into_memory(tables, tmp_path):
 
 def test_what_is_refused(tables, tmp_path):
     train, holdout, release, _ = tables
-    with pytest.raises(InputTypeError, match="query takes names for a release that is read in blocks"):
+    with pytest.raises(InputTypeError, match="query must be names for a release that is read in blocks"):
         wi.audit_synthetic(train, holdout, release, query=lambda records, _: np.zeros(len(records)), block_rows=10)
     with pytest.raises(InputError, match="no such file"):
         wi.audit_synthetic(train, holdout, tmp_path / "gone.parquet")
     with pytest.raises(InputError, match="block_rows"):
         wi.audit_synthetic(train, holdout, release, block_rows=0)
     bad = release.with_columns(income=pl.Series([1.0] * 331 + [np.inf] + [1.0] * 8))
-    with pytest.raises(InputError, match="synthetic column 'income' takes finite numbers, got inf in row 331"):
+    with pytest.raises(InputError, match="synthetic column 'income' must hold finite numbers, got inf in row 331"):
         wi.audit_synthetic(train, holdout, bad.lazy(), block_rows=10)
 
 

@@ -264,7 +264,7 @@ def test_one_release_refutes_no_promise(tables):
     assert found.compare(wi.PureDP(0.1)).verdict == "exceeds the promise on this model"
     with pytest.raises(InputError, match="comes from one training"):
         found.compare(wi.PureDP(0.1), assignment="independent trainings")
-    with pytest.raises(InputError, match="trainings takes 1"):
+    with pytest.raises(InputError, match="trainings must be 1"):
         found.compare(wi.PureDP(0.1), assignment="random", trainings=600)
     with pytest.raises(InputError, match="comes from one training"):
         wi.audit_synthetic(train, holdout, leaky, assignment="independent trainings")
@@ -377,7 +377,7 @@ def test_bad_tables_are_refused(tables, change, match):
         ({"query": "nonsense"}, InputError, "nonsense"),
         ({"query": 7}, InputTypeError, "query"),
         ({"query": []}, InputTypeError, "query"),
-        ({"query": lambda records, released: [1.0]}, InputError, "takes 60 rows"),
+        ({"query": lambda records, released: [1.0]}, InputError, "must return 60 rows"),
         ({"confidence_level": 1.0}, InputError, "confidence_level"),
         ({"groups": "nobody"}, InputError, "nobody"),
         ({"columns": ["age", "nothing"]}, InputError, "nothing"),
@@ -391,9 +391,9 @@ def test_bad_options_are_refused(tables, options, error, match):
 
 
 def test_arrays_of_different_widths_are_refused():
-    with pytest.raises(InputError, match="synthetic takes 2 columns"):
+    with pytest.raises(InputError, match="synthetic must have 2 columns"):
         wi.audit_synthetic(np.zeros((5, 2)), np.zeros((5, 2)), np.zeros((5, 3)))
-    with pytest.raises(InputTypeError, match="groups takes labels"):
+    with pytest.raises(InputTypeError, match="groups must be labels"):
         wi.audit_synthetic(np.eye(5), np.eye(5), np.eye(5), groups="sex")
 
 

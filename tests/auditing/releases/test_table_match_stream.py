@@ -90,7 +90,7 @@ def test_weights_and_numbers_that_almost_tie(seed, columns, width):
 
 
 def test_refuses_infinite_weights():
-    with pytest.raises(InputError, match="weights takes finite numbers"):
+    with pytest.raises(InputError, match="weights must hold finite numbers"):
         StreamMatcher([[0]], [[np.inf]], numbers=[None])
 
 

@@ -41,7 +41,7 @@ def test_mislabelled():
     assert set(labels.tolist()) == set(range(10))
     names = mislabelled(X, np.where(Y > 4, "high", "low"), 5, rng=0)[1]
     assert names.dtype.kind == "U"
-    with pytest.raises(InputError, match="count takes 1 to 1797"):
+    with pytest.raises(InputError, match="count must be 1 to 1797"):
         mislabelled(X, Y, 1798)
     with pytest.raises(InputError, match="at least two labels"):
         mislabelled(X, np.zeros(len(X)), 3)
@@ -135,7 +135,7 @@ def test_generators_and_sparse_records():
     assert not np.array_equal(one.included, two.included)
     thin = audit_training(Deaf(), None, (csr_array(CANARIES[0]), CANARIES[1]), score=by_value, rng=1)
     assert thin == audit_training(Deaf(), None, CANARIES, score=by_value, rng=1)
-    with pytest.raises(InputTypeError, match="rng takes a seed"):
+    with pytest.raises(InputTypeError, match="rng must be a seed"):
         audit_training(Deaf(), None, CANARIES, score=by_value, rng="zero")
 
 
@@ -176,12 +176,12 @@ def test_own_score_and_no_data():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"score": "gradients"}, InputTypeError, "takes a DPSGDAdapter, got SklearnAdapter"),
-        ({"score": "los"}, InputError, "score takes loss, gradients"),
-        ({"canaries": X}, InputTypeError, r"canaries takes a pair \(X, y\)"),
-        ({"canaries": (X, Y[:5])}, InputError, "canaries takes records with one label each"),
-        ({"canaries": (X[:0], Y[:0])}, InputError, "canaries takes records"),
-        ({"data": (X[:, :5], Y)}, InputError, "canaries takes records like data"),
+        ({"score": "gradients"}, InputTypeError, "needs a DPSGDAdapter, got SklearnAdapter"),
+        ({"score": "los"}, InputError, "score must be loss, gradients"),
+        ({"canaries": X}, InputTypeError, r"canaries must be a pair \(X, y\)"),
+        ({"canaries": (X, Y[:5])}, InputError, "canaries must have records with one label each"),
+        ({"canaries": (X[:0], Y[:0])}, InputError, "canaries must have records"),
+        ({"data": (X[:, :5], Y)}, InputError, "canaries must be records like data"),
         ({"data": None, "canaries": (X[:1], Y[:1])}, InputError, "no record is left"),
         ({"delta": 2.0}, InputError, "delta"),
         ({"guesses": 1000}, InputError, "guesses"),
@@ -237,7 +237,7 @@ def test_the_band_holds_the_true_curve():
 
 
 def test_pictures_that_are_refused():
-    with pytest.raises(InputTypeError, match="guarantee takes"):
+    with pytest.raises(InputTypeError, match="guarantee must be"):
         run_of().plot(guarantee=1.0)
     with pytest.raises(InputError, match="all on one side"):
         wi.audit_one_run([1.0, 2.0, 3.0], [1, 1, 1]).plot()

@@ -375,7 +375,7 @@ def test_logits_are_finite(bad):
 @pytest.mark.parametrize("k", [0, 5, 6, -1, 2.5])
 def test_k_leaves_both_sides(k):
     for function in (subset_laws, adjacent_epsilon):
-        with pytest.raises(InputError, match="k takes a whole number"):
+        with pytest.raises(InputError, match="k must be a whole number"):
             function(random_logits(19, 5, 2), k)
 
 

@@ -194,7 +194,7 @@ def test_fewest_draws_fall_back_on_what_is_certain():
 )
 def test_values_that_make_no_sense_are_named(change, name):
     arguments = {"logits": random_logits(0, 6, 2, 1.0), "k": 3, **change}
-    with pytest.raises(InputError, match=rf"^{name} takes"):
+    with pytest.raises(InputError, match=rf"^{name} must"):
         certify(**arguments)
 
 
@@ -203,7 +203,7 @@ def test_values_that_make_no_sense_are_named(change, name):
     [({"logits": [["a", "b"], ["c", "d"]]}, "logits"), ({"rng": "seed"}, "rng"), ({"progress": 3}, "progress")],
 )
 def test_arguments_of_the_wrong_kind_are_named(change, name):
-    with pytest.raises(InputTypeError, match=rf"^{name} takes"):
+    with pytest.raises(InputTypeError, match=rf"^{name} must"):
         certify(**{"logits": random_logits(0, 6, 2, 1.0), "k": 3, **change})
 
 

@@ -257,7 +257,7 @@ def test_bad_input():
         two_outcome_log_laws([[1.0, 2.0]], 0.0, 1)
     with pytest.raises(InputError, match="records"):
         two_outcome_log_laws(h, 0.0, 2, records=[5])
-    with pytest.raises(InputTypeError, match="h takes"):
+    with pytest.raises(InputTypeError, match="h must be"):
         two_outcome_log_laws(["a", "b"], 0.0, 1)
     with pytest.raises(InputError, match="spread over less"):
         two_outcome_log_laws(np.linspace(-1e9, 1e9, 50), 0.0, 25)

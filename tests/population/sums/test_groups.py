@@ -212,11 +212,11 @@ def test_huge_distances():
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"f": [1.0]}, "f takes at least two"),
-        ({"f": [1.0, math.nan, 2.0]}, "f takes finite"),
+        ({"f": [1.0]}, "f must have at least two"),
+        ({"f": [1.0, math.nan, 2.0]}, "f must hold finite"),
         ({"f": [1.0, 0.0, 1e300], "scale": 1e-100}, "1e150"),
-        ({"k": 0}, "k takes"),
-        ({"k": 3}, "k takes"),
+        ({"k": 0}, "k must be"),
+        ({"k": 3}, "k must be"),
         ({"scale": 0.0}, "scale"),
         ({"delta": -0.1}, "delta"),
         ({"groups": 0}, "groups"),

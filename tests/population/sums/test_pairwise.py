@@ -240,12 +240,12 @@ def test_ends_of_delta():
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"f": [1.0]}, "f takes at least two"),
-        ({"f": []}, "f takes at least two"),
-        ({"f": [1.0, math.nan]}, "f takes finite"),
-        ({"f": [[1.0, 2.0], [math.inf, 0.0]]}, "f takes finite"),
-        ({"f": np.zeros((2, 2, 2))}, "f takes an array of shape"),
-        ({"f": np.zeros((3, 0))}, "f takes an array of shape"),
+        ({"f": [1.0]}, "f must have at least two"),
+        ({"f": []}, "f must have at least two"),
+        ({"f": [1.0, math.nan]}, "f must hold finite"),
+        ({"f": [[1.0, 2.0], [math.inf, 0.0]]}, "f must hold finite"),
+        ({"f": np.zeros((2, 2, 2))}, "f must be an array of shape"),
+        ({"f": np.zeros((3, 0))}, "f must be an array of shape"),
         ({"f": [0.0, 1e200]}, "1e150"),
         ({"f": [0.0, 1e300], "scale": 1e-100}, "1e150"),
         ({"scale": 0.0}, "scale"),
@@ -267,7 +267,7 @@ def test_bad_input(change, name):
 
 
 def test_words_are_no_numbers():
-    with pytest.raises(InputTypeError, match="f takes an array of numbers"):
+    with pytest.raises(InputTypeError, match="f must be an array of numbers"):
         pairwise_epsilons(["a", "b"], 1.0, 0.1)
     with pytest.raises(InputError, match="epsilon"):
         pairwise_divergences([0.0, 1.0], 1.0, -1.0)

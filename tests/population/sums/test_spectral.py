@@ -289,13 +289,13 @@ def test_binomial_tail_lets_roots_be_few():
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        ({"f": [1.0]}, "f takes at least two"),
-        ({"f": [1.0, math.nan]}, "f takes finite"),
+        ({"f": [1.0]}, "f must have at least two"),
+        ({"f": [1.0, math.nan]}, "f must hold finite"),
         ({"f": [1.0, 0.0, 1e300], "scale": 1e-100}, "1e150"),
-        ({"f": np.zeros((4, 2))}, "one number a record"),
-        ({"k": 0}, "k takes"),
-        ({"k": 3}, "k takes"),
-        ({"k": 1.5}, "k takes"),
+        ({"f": np.zeros((4, 2))}, "one number per record"),
+        ({"k": 0}, "k must be"),
+        ({"k": 3}, "k must be"),
+        ({"k": 1.5}, "k must be"),
         ({"scale": 0.0}, "scale"),
         ({"scale": -1.0}, "scale"),
         ({"noise": "uniform"}, "noise"),
@@ -309,7 +309,7 @@ def test_bad_input(change, name):
 
 def test_bad_questions():
     laws = SubsetSumLaws([0.0, 1.0, 2.0], 1, 1.0, records=[1])
-    with pytest.raises(InputError, match="record takes one of"):
+    with pytest.raises(InputError, match="record must be one of"):
         laws.divergence(0, 0.1)
     with pytest.raises(InputError, match="record"):
         laws.divergence(3, 0.1)

@@ -56,7 +56,7 @@ def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answ
     failed = []
     for name in wanted:
         if name not in known:
-            raise InputError(f"query takes one of {', '.join(known)} here, got {name!r}")
+            raise InputError(f"query must be one of {', '.join(known)} here, got {name!r}")
         try:
             column = np.asarray(known[name].answer(release), dtype=np.float64)
         except (InputError, InputTypeError) as problem:

@@ -98,7 +98,7 @@ def compare(
     sample shows this of a promise that allows nothing at an FPR of 0, as pure differential privacy does.
     """
     if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
     assignment = check_choice("assignment", assignment, ASSIGNMENTS)
     trainings = check_whole("trainings", trainings, low=1)
     slack = float(getattr(guarantee, "delta", 0.0))

@@ -56,7 +56,7 @@ class GridDensity:
         """Return the density at points (n,) or (n, 2) by linear interpolation; 0 outside the grid. O(1) a point."""
         where = _sample("points", points, least=1)
         if where.shape[1] != len(self.axes):
-            raise InputError(f"points takes {len(self.axes)} coordinates, got {where.shape[1]}")
+            raise InputError(f"points must have {len(self.axes)} coordinates, got {where.shape[1]}")
         inside = np.ones(len(where), dtype=np.bool_)
         corners, shares = [], []
         for axis, x in zip(self.axes, where.T, strict=True):
@@ -139,7 +139,7 @@ def total_variation(
     p = check_prior(prior)
     first, second = _sample("members", members), _sample("non_members", non_members)
     if first.shape[1] != second.shape[1]:
-        raise InputError(f"non_members takes {first.shape[1]} coordinates, as members, got {second.shape[1]}")
+        raise InputError(f"non_members must have {first.shape[1]} coordinates, as members, got {second.shape[1]}")
     widths = _widths(bandwidth, {"members": first, "non_members": second})
     axes = _axes([first, second], widths, grid_size)
     r, q = (GridDensity(axes, _smooth(points, axes, widths), widths) for points in (first, second))
@@ -151,17 +151,17 @@ def _sample(name: str, values: ArrayLike, *, least: int = 2) -> Array:
     try:
         points = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"{name} takes an array of numbers, got {type(values).__name__}") from None
+        raise InputTypeError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
     if points.ndim == 1:
         points = points[:, None]
     if points.ndim != 2 or points.shape[1] not in (1, 2):
-        raise InputError(f"{name} takes an array of shape (n,), (n, 1) or (n, 2), got shape {points.shape}")
+        raise InputError(f"{name} must be an array of shape (n,), (n, 1) or (n, 2), got shape {points.shape}")
     if len(points) < least:
-        raise InputError(f"{name} takes at least {least} points, got {len(points)}")
+        raise InputError(f"{name} must have at least {least} points, got {len(points)}")
     if not np.all(np.abs(points) <= 1e150):
         row = int(np.flatnonzero(~(np.abs(points) <= 1e150).all(axis=1))[0])
         raise InputError(
-            f"{name} takes finite numbers of at most 1e150 in size, got {points[row].tolist()} at row {row}"
+            f"{name} must hold finite numbers of at most 1e150 in size, got {points[row].tolist()} at row {row}"
         )
     return points
 
@@ -177,7 +177,7 @@ def _bandwidths(name: str, points: Array, rule: str) -> tuple[float, ...]:
         width = factor * spread * count ** (-1.0 / (dimension + 4))
         if x.min() == x.max() or not width > 0.0:
             raise InputError(
-                f"{name} takes a sample with spread, got a constant coordinate {column} ({float(x[0])!r}): a density "
+                f"{name} must be a sample with spread, got a constant coordinate {column} ({float(x[0])!r}): a density "
                 "would be infinite there; count atoms as a discrete query, or give a bandwidth"
             )
         widths.append(width)
@@ -193,10 +193,10 @@ def _widths(bandwidth: str | float | Sequence[float], samples: dict[str, Array])
         return tuple(float(width) for width in np.exp(np.mean(logs, axis=0)))
     widths = np.asarray(bandwidth)
     if widths.dtype.kind not in "iuf":
-        raise InputTypeError(f"bandwidth takes a rule, a number or a number a coordinate, got {bandwidth!r}")
+        raise InputTypeError(f"bandwidth must be a rule, a number or a number per coordinate, got {bandwidth!r}")
     widths = widths.astype(np.float64)
     if widths.ndim > 1 or widths.size not in (1, dimension) or not np.all((widths > 0.0) & np.isfinite(widths)):
-        raise InputError(f"bandwidth takes one number above 0, or {dimension}, got {bandwidth!r}")
+        raise InputError(f"bandwidth must be one number above 0, or {dimension}, got {bandwidth!r}")
     return tuple(float(width) for width in np.broadcast_to(widths, (dimension,)))
 
 
@@ -215,7 +215,8 @@ def _axes(samples: list[Array], widths: tuple[float, ...], grid_size: int | None
         smallest = max(coarsest, _RESOLVED * max(-low, high), 1e-150)
         if not width >= smallest:
             raise InputError(
-                f"bandwidth takes at least {smallest:.3g} for coordinate {column}, which spreads over {high - low:.3g} "
+                f"bandwidth must be at least {smallest:.3g} for coordinate {column}, which spreads over "
+                f"{high - low:.3g} "
                 f"around {0.5 * (low + high):.3g}, got {width:.3g}: rescale the query, or take logarithms"
             )
         needed = (high - low) / width * _FINEST[dimension] + 1.0

@@ -61,12 +61,12 @@ class Experiment:
         members, non_members = _answers("members", self.members), _answers("non_members", self.non_members)
         if members.ndim != non_members.ndim or members.shape[1:] != non_members.shape[1:]:
             raise InputError(
-                f"members and non_members take the same number of queries, got shapes {members.shape} "
+                f"members and non_members must have the same number of queries, got shapes {members.shape} "
                 f"and {non_members.shape}"
             )
         numeric = members.dtype.kind == "f"
         if numeric != (non_members.dtype.kind == "f"):
-            raise InputTypeError("members and non_members take answers of one kind, got numbers and text")
+            raise InputTypeError("members and non_members must be answers of one kind, got numbers and text")
         if not numeric:
             members, non_members = members.astype(str), non_members.astype(str)
         given = _names(names, members)
@@ -75,7 +75,7 @@ class Experiment:
             members, non_members, given = _by_person(members, non_members, given, people, self.directed)
         kind = check_choice("kind", self.kind, ("auto", "discrete", "continuous"))
         if kind == "continuous" and not numeric:
-            raise InputTypeError('kind="continuous" takes numbers, got answers that are not')
+            raise InputTypeError('kind="continuous" needs numbers, got answers that are not')
         if kind == "auto":
             kind = "discrete" if not numeric or _few_whole_numbers(members, non_members) else "continuous"
         values = {
@@ -181,11 +181,11 @@ def _answers(name: str, given: Any) -> NDArray[Any]:
     try:
         values = np.asarray(given)
     except ValueError:
-        raise InputError(f"{name} takes rows of the same length, got ragged ones") from None
+        raise InputError(f"{name} must have rows of the same length, got ragged ones") from None
     if values.ndim not in (1, 2):
-        raise InputError(f"{name} takes an array of shape (N,) or (N, q), got shape {values.shape}")
+        raise InputError(f"{name} must be an array of shape (N,) or (N, q), got shape {values.shape}")
     if values.size == 0:
-        raise InputError(f"{name} takes at least one record and one query, got shape {values.shape}")
+        raise InputError(f"{name} must have at least one record and one query, got shape {values.shape}")
     if values.dtype.kind == "O":
         values = _plain(name, values)
     if values.dtype.kind in "biuf":
@@ -194,7 +194,7 @@ def _answers(name: str, given: Any) -> NDArray[Any]:
         _check_exact(name, values, numbers)
         return numbers
     if values.dtype.kind not in "USOT":
-        raise InputTypeError(f"{name} takes numbers, booleans or strings, got {values.dtype}")
+        raise InputTypeError(f"{name} must hold numbers, booleans or strings, got {values.dtype}")
     return values
 
 
@@ -208,7 +208,7 @@ def _plain(name: str, values: NDArray[Any]) -> NDArray[Any]:
     except (TypeError, ValueError):
         return values
     except OverflowError:
-        raise InputError(f"{name} takes numbers that 64-bit floats can hold, got a larger one") from None
+        raise InputError(f"{name} must be numbers that 64-bit floats can hold, got a larger one") from None
     _check_exact(name, values, numbers)
     return numbers
 
@@ -221,7 +221,7 @@ def _check_exact(name: str, values: NDArray[Any], numbers: Array) -> None:
     for value, number in zip(values[large].tolist(), numbers[large].tolist(), strict=True):
         if isinstance(value, int) and value != number:
             raise InputError(
-                f"{name} takes whole numbers that 64-bit floats tell apart, all of them up to 2**53, got {value}; "
+                f"{name} must be whole numbers that 64-bit floats tell apart, all of them up to 2**53, got {value}; "
                 "pass identifiers as text"
             )
 
@@ -230,7 +230,7 @@ def _refuse(name: str, missing: NDArray[np.bool_]) -> None:
     rows = np.flatnonzero(missing.reshape(len(missing), -1).any(axis=1))
     if rows.size:
         more = ", …" if rows.size > 5 else ""
-        raise InputError(f"{name} takes answers without gaps, got NaN or None in rows {rows[:5].tolist()}{more}")
+        raise InputError(f"{name} must hold answers without gaps, got NaN or None in rows {rows[:5].tolist()}{more}")
 
 
 def _table(values: NDArray[Any]) -> NDArray[Any]:
@@ -269,5 +269,5 @@ def _names(names: Any, members: NDArray[Any]) -> tuple[str, ...]:
         return ("query",) if width == 1 else tuple(f"query {i + 1}" for i in range(width))
     given = (names,) if isinstance(names, str) else tuple(str(name) for name in names)
     if len(given) != width or len(set(given)) != width:
-        raise InputError(f"names takes {width} different names, one a query, got {given!r}")
+        raise InputError(f"names must have {width} different names, one per query, got {given!r}")
     return given

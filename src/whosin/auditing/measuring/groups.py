@@ -166,16 +166,17 @@ def check_groups(groups: Any, experiment: Experiment) -> Labels:
             inside, outside = pair
         except (TypeError, ValueError):
             raise InputTypeError(
-                f"groups takes a pair (of members, of non-members) or a mapping of names to pairs, got {pair!r}"
+                f"groups must be a pair (of members, of non-members) or a mapping of names to pairs, got {pair!r}"
             ) from None
         sides = tuple(_texts(side) for side in (inside, outside))
         if (len(sides[0]), len(sides[1])) != sizes:
             raise InputError(
-                f"groups takes one label a record, {sizes[0]} and {sizes[1]}, got {len(sides[0])} and {len(sides[1])}"
+                f"groups must have one label per record, {sizes[0]} and {sizes[1]}, got {len(sides[0])} and "
+                f"{len(sides[1])}"
             )
         values = len(np.unique(np.concatenate(sides)))
         if values > MOST_VALUES:
-            raise InputError(f"groups takes at most {MOST_VALUES} different labels, got {values}")
+            raise InputError(f"groups must have at most {MOST_VALUES} different labels, got {values}")
         if people is not None:
             sides = tuple(who.labels(side) for who, side in zip(people, sides, strict=True))
         labels[str(name)] = (sides[0], sides[1])

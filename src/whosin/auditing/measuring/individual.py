@@ -138,7 +138,7 @@ class Individual:
             Limits for all records at once.
         """
         if not isinstance(metric, RatioMetric):
-            raise InputTypeError(f"metric takes a RatioMetric, got {metric!r}")
+            raise InputTypeError(f"metric must be a RatioMetric, got {metric!r}")
         t = metric.threshold(self.roc.hull(), self.prior) if threshold is None else threshold
         if t is None:
             raise InputError(f"metric={metric.name!r} has no threshold rule: give threshold=…")

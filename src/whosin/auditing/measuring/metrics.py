@@ -61,7 +61,7 @@ def check_metric(metric: Any) -> Any:
         return "ppv"
     if not isinstance(metric, str) or metric not in _NAMES:
         raise InputError(
-            f"metric takes one of {', '.join(_NAMES)}, a RatioMetric or a callable (roc, prior), got {metric!r}"
+            f"metric must be one of {', '.join(_NAMES)}, a RatioMetric or a callable (roc, prior), got {metric!r}"
         )
     return metric
 
@@ -237,7 +237,7 @@ def _extremes(metric: RatioMetric, prior: float, attack: Attack, alpha: float) -
     defined = below > tiny
     if np.any(~defined & ((below < -tiny) | (np.abs(above) > tiny))):
         raise InputError(
-            f"metric={metric.name!r} takes a denominator that is positive for every attacker, got {below.min():.6g}"
+            f"metric={metric.name!r} needs a denominator that is positive for every attacker, got {below.min():.6g}"
         )
     values = above[defined] / below[defined]
     return float(values.min()), float(values.max())

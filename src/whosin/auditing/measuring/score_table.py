@@ -1,4 +1,4 @@
-"""A table of scores: one row a record, a column that says who is a member, and what any attack said of each.
+"""A table of scores: one row per record, a column that says who is a member, and what any attack said of each.
 
 Names of rows are no scores. A file's running number tells members from others if the file lists members first, whatever
 the model did; so columns that name rows are left out, and the result says which.
@@ -99,18 +99,18 @@ def _running(values: NDArray[Any]) -> bool:
 def _answers(table: Table, names: Sequence[str], taken: dict[str, str], notes: tuple[str, ...]) -> NDArray[Any]:
     for name, use in taken.items():
         if name in names:
-            raise InputError(f"columns takes scores, got {name!r}, which {use}")
+            raise InputError(f"columns must be scores, got {name!r}, which {use}")
     texts = [name for name in names if table.kind(name) == "category"]
     if not names or (texts and len(names) > 1):
         raise InputError(
-            f"{table.origin} takes columns of numbers as scores, got {', '.join(texts) or 'none'}; "
+            f"{table.origin} must have columns of numbers as scores, got {', '.join(texts) or 'none'}; "
             f"{'; '.join((*notes, 'name the columns to use'))}"
         )
     for name in names:
         gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
         if gaps.size:
             raise InputError(
-                f"{table.origin} takes a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
+                f"{table.origin} must have a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
             )
     return np.column_stack([table.column(name) for name in names])
 
@@ -119,5 +119,5 @@ def _truth(table: Table, name: str) -> Flags:
     texts = [str(value).strip().lower().removesuffix(".0") for value in table.column(name)]
     strange = next((text for text in texts if text not in _TRUTH), None)
     if strange is not None:
-        raise InputError(f"{table.origin} takes 1 or 0 in column {name!r}, got {strange!r}")
+        raise InputError(f"{table.origin} must hold 1 or 0 in column {name!r}, got {strange!r}")
     return np.array([_TRUTH[text] for text in texts], dtype=bool)

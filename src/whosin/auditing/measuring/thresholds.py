@@ -88,7 +88,7 @@ def _limit(step: int, n1: int, n2: int, alpha: float, z: float, weights: Weights
     cuts = _Cuts(needed[needed <= n1], ranks[needed <= n1], n1, n2, weights, alpha)
     limit, a = -weights[1], step * _GRID
     if not len(cuts.needed):
-        raise InputError("statistic takes a value of scan_statistic, got one that no sample has")
+        raise InputError("statistic must be a value of scan_statistic, got one that no sample has")
     if cuts.needed[0] <= 0:
         return limit
     slope = z / math.sqrt((weights[0] ** 2 / n1 + weights[1] ** 2 / n2) / 4)

@@ -130,7 +130,7 @@ def _population_ratios(population: tuple[Array, Array], a: float | None) -> Arra
     target, logits = (np.asarray(part, dtype=np.float64) for part in population)
     if target.ndim != 1 or target.size == 0 or logits.ndim != 2 or logits.shape[1] != len(target):
         raise InputError(
-            f"population takes logits of shapes (P,) and (models, P), got {target.shape} and {logits.shape}"
+            f"population must be logits of shapes (P,) and (models, P), got {target.shape} and {logits.shape}"
         )
     return np.asarray(_expit(target) / _offline(_expit(logits).mean(axis=0), 1.0 if a is None else a))
 
@@ -164,10 +164,10 @@ def _variance_rule(variance: str, *sides: Mask) -> str:
     if rule == "auto":
         rule = "record" if fewest >= FEW else "global"
     if rule == "record" and fewest < 2:
-        raise InputError(f"variance='record' takes at least 2 models on either side of each record, got {fewest}")
+        raise InputError(f"variance='record' needs at least 2 models on either side of each record, got {fewest}")
     if rule == "global" and any(int((side.sum(axis=0) - 1).sum()) < 1 for side in sides):
         raise InputError(
-            "logits takes at least 2 models on either side of some record, got one each: train more models"
+            "logits must have at least 2 models on either side of some record, got one each: train more models"
         )
     return rule
 
@@ -178,14 +178,16 @@ def _checked(
     target, logits = np.asarray(target, dtype=np.float64), np.asarray(logits, dtype=np.float64)
     masks = [np.asarray(mask) for mask in (inside, outside)]
     if target.ndim != 1 or target.size == 0 or logits.ndim != 2 or logits.shape[1] != len(target):
-        raise InputError(f"target and logits take shapes (N,) and (models, N), got {target.shape} and {logits.shape}")
+        raise InputError(
+            f"target and logits must have shapes (N,) and (models, N), got {target.shape} and {logits.shape}"
+        )
     for name, mask, least in (("inside", masks[0], least_inside), ("outside", masks[1], 1)):
         if mask.shape != logits.shape or mask.dtype != np.bool_:
-            raise InputError(f"{name} takes booleans of shape {logits.shape}, got {mask.dtype} of shape {mask.shape}")
+            raise InputError(f"{name} must be booleans of shape {logits.shape}, got {mask.dtype} of shape {mask.shape}")
         if int(mask.sum(axis=0).min()) < least:
-            raise InputError(f"{name} takes at least {least} model for each record, got a record with none")
+            raise InputError(f"{name} must have at least {least} model for each record, got a record with none")
     if np.any(masks[0] & masks[1]):
-        raise InputError("inside and outside take different models, got one that is both with and without a record")
+        raise InputError("inside and outside must be different models, got one that is both with and without a record")
     if not ((np.abs(target) <= LARGEST).all() and (np.abs(logits) <= LARGEST).all()):
-        raise InputError(f"target and logits take finite numbers up to {LARGEST:g} in size, got NaN or larger ones")
+        raise InputError(f"target and logits must be finite numbers up to {LARGEST:g} in size, got NaN or larger ones")
     return target, logits, masks[0], masks[1]

@@ -35,7 +35,7 @@ def feature_noise(tables: Sequence[Any], scale: float = JITTER) -> Augment:
     with np.errstate(over="ignore", invalid="ignore"):
         spread = scale * np.std(rows, axis=0) if len(rows) else np.array(np.nan)
     if not np.isfinite(spread).all():
-        raise InputError("augment is needed: the default takes records whose spread is a finite number")
+        raise InputError("augment is needed: the default needs records whose spread is a finite number")
 
     def change(X: Any, rng: np.random.Generator) -> Any:
         values = np.asarray(X, dtype=np.float64)
@@ -70,7 +70,7 @@ def image_shifts(
         images = given if shape is None else _unfolded(given, shape)
         images = np.moveaxis(images, -1, 1) if channels_last else images
         if images.ndim < 3:
-            raise InputError(f"image_shifts takes images, or flat ones with shape=, got records of shape {given.shape}")
+            raise InputError(f"image_shifts needs images, or flat ones with shape=, got records of shape {given.shape}")
         changed = _moved(images, most, flip, rng)
         return (np.moveaxis(changed, 1, -1) if channels_last else changed).reshape(given.shape)
 
@@ -81,7 +81,7 @@ def _unfolded(flat: NDArray[Any], shape: Any) -> NDArray[Any]:
     try:
         return flat.reshape(len(flat), *shape)
     except (TypeError, ValueError):
-        raise InputError(f"shape takes that of one image, got {shape!r} for records of shape {flat.shape}") from None
+        raise InputError(f"shape must be that of one image, got {shape!r} for records of shape {flat.shape}") from None
 
 
 def _moved(images: Any, most: int, flip: bool, rng: np.random.Generator) -> Any:

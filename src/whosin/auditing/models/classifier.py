@@ -65,7 +65,7 @@ def audit_classifier(
         augmented copies that get the label right), "log_probabilities" (of the label, and of all others sorted), and
         with a ``reference`` "calibrated_loss" and "calibrated_logit". Several are combined by a score that is learned
         on records which are not reported. "auto" asks loss, scaled_logit, entropy and correctness, and the calibrated
-        ones where they can be had. A callable gets (model, X, y) and returns one or several numbers a record, such as
+        ones where they can be had. A callable gets (model, X, y) and returns one or several numbers per record, such as
         :func:`whosin.auditing.models.layer_output`.
     reference : model or sequence of models, optional
         Models of the same task that saw none of these records: their answers tell how hard a record is.
@@ -145,7 +145,7 @@ class _Target:
         wanted: list[str] = []
         for name in names:
             if name in CALIBRATED and not self.references:
-                raise InputError(f"query {name!r} takes reference=, models that saw none of the records")
+                raise InputError(f"query {name!r} needs reference=, models that saw none of the records")
             if name == "auto":
                 wanted += [*AUTO, *(CALIBRATED if self.references else ())]
             elif name == "log_probabilities":
@@ -154,7 +154,7 @@ class _Target:
                 wanted.append(name)
             else:
                 listed = ", ".join([*SIGNALS, "label_only", "log_probabilities", *CALIBRATED])
-                raise InputError(f"query takes auto, {listed}, or a function, got {name!r}")
+                raise InputError(f"query must be auto, {listed}, or a function, got {name!r}")
         return list(dict.fromkeys(wanted))
 
     def _predictions(self, model: Any, *, missing: bool = False) -> Predictions:
@@ -183,7 +183,7 @@ class _Target:
                 changed = change(X, rng)
                 if row_count(changed) != row_count(X):
                     raise InputError(
-                        f"augment takes a function that keeps the number of records, got {row_count(changed)} "
+                        f"augment must be a function that keeps the number of records, got {row_count(changed)} "
                         f"for {row_count(X)}"
                     )
                 total += SIGNALS["correctness"][1](predict(self.model, changed, y, name))
@@ -211,16 +211,16 @@ def _sorted(query: Any) -> tuple[list[str], list[Question]]:
     names = [item for item in asked if isinstance(item, str)]
     questions = [item for item in asked if callable(item)]
     if not asked or len(names) + len(questions) < len(asked):
-        raise InputTypeError(f"query takes names or functions (model, X, y), got {query!r}")
+        raise InputTypeError(f"query must be names or functions (model, X, y), got {query!r}")
     if len(set(names)) < len(names):
-        raise InputError(f"query takes different names, got {query!r}")
+        raise InputError(f"query must have different names, got {query!r}")
     return names, questions
 
 
 def _joined(parts: list[Answers]) -> Answers:
     names = tuple(name for part in parts for name in part.names)
     if len(set(names)) < len(names):
-        raise InputError(f"query takes functions of different names, got {', '.join(names)}")
+        raise InputError(f"query must have functions of different names, got {', '.join(names)}")
     failed = tuple(reason for part in parts for reason in part.failed)
     return Answers(names, np.column_stack([part.values for part in parts]), failed)
 
@@ -231,10 +231,10 @@ def _ask_callable(query: Question, model: Any, sides: tuple[Side, Side]) -> Answ
     for part, (X, _) in zip(parts, sides, strict=True):
         if part.ndim not in (1, 2) or len(part) != row_count(X):
             raise InputError(
-                f"query takes a function that gives each of {row_count(X)} records a row, got {part.shape}"
+                f"query must be a function that gives each of {row_count(X)} records a row, got {part.shape}"
             )
     if parts[0].shape[1:] != parts[1].shape[1:]:
-        raise InputError(f"query takes a function of one width, got shapes {parts[0].shape} and {parts[1].shape}")
+        raise InputError(f"query must be a function of one width, got shapes {parts[0].shape} and {parts[1].shape}")
     table = np.concatenate([part.reshape(len(part), -1) for part in parts])
     width = table.shape[1]
     return Answers((name,) if width == 1 else tuple(f"{name} {i + 1}" for i in range(width)), table)
@@ -242,7 +242,7 @@ def _ask_callable(query: Question, model: Any, sides: tuple[Side, Side]) -> Answ
 
 def _side(name: str, given: Any) -> Side:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
+        raise InputTypeError(f"{name} must be a pair (X, y), got {type(given).__name__}")
     X, y = given
     return (X if hasattr(X, "shape") else np.asarray(X)), np.asarray(y)
 

@@ -57,24 +57,26 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) != row_count(X) or labels.size == 0:
         raise InputError(
-            f"{name} takes records and one label each, got {row_count(X)} records and labels of shape {labels.shape}"
+            f"{name} must hold records and one label each, got {row_count(X)} records and labels of shape "
+            f"{labels.shape}"
         )
     if not callable(getattr(model, "predict_proba", None)):
         raise InputTypeError(
-            f"model takes an object with predict_proba (a torch module in a TorchModel), got {type(model).__name__}"
+            f"model must be an object with predict_proba (a torch module in a TorchModel), got {type(model).__name__}"
         )
     table = _table(_asked(model, X, name), len(labels))
     classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
     if classes.shape != (table.shape[1],):
         raise InputError(
-            f"model takes one class a column: predict_proba gives {table.shape[1]}, classes_ has shape {classes.shape}"
+            f"model must give one class per column: predict_proba gives {table.shape[1]}, classes_ has shape "
+            f"{classes.shape}"
         )
     places = {value: column for column, value in enumerate(classes.tolist())}
     columns = np.array([places.get(value, -1) for value in labels.tolist()], dtype=np.int64)
     if not missing and (columns < 0).any():
         row = int(np.flatnonzero(columns < 0)[0])
         raise InputError(
-            f"{name} takes labels that the model knows, got {labels[row]!r} in row {row}; it knows {classes.tolist()}"
+            f"{name} must be labels that the model knows, got {labels[row]!r} in row {row}; it knows {classes.tolist()}"
         )
     return Predictions(table, columns, classes)
 
@@ -87,26 +89,30 @@ def _asked(model: Any, X: Any, name: str) -> Any:
         raise
     except Exception as error:
         raise InputError(
-            f"model takes the records of {name}, got from its predict_proba {type(error).__name__}: {error}"
+            f"model must accept the records of {name}, got from its predict_proba {type(error).__name__}: {error}"
         ) from error
 
 
 def _table(given: Any, rows: int) -> Array:
     if isinstance(given, list) and given and np.ndim(given[0]) == 2:
-        raise InputError("model takes one label a record, got predict_proba of a model with several outputs")
+        raise InputError("model must give one label per record, got predict_proba of a model with several outputs")
     try:
         table = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"model takes predict_proba that returns numbers, got {type(given).__name__}") from None
+        raise InputTypeError(
+            f"model must have predict_proba that returns numbers, got {type(given).__name__}"
+        ) from None
     if table.ndim != 2 or len(table) != rows or table.shape[1] == 0:
-        raise InputError(f"model takes predict_proba of shape ({rows}, classes), got shape {table.shape}")
+        raise InputError(f"model must have predict_proba of shape ({rows}, classes), got shape {table.shape}")
     bad = ~np.isfinite(table).all(axis=1)
     if bad.any():
-        raise InputError(f"model takes finite probabilities, got {table[bad][0].tolist()} for row {int(bad.argmax())}")
+        raise InputError(
+            f"model must give finite probabilities, got {table[bad][0].tolist()} for row {int(bad.argmax())}"
+        )
     bad = (table < -1e-6).any(axis=1) | (np.abs(table.sum(axis=1) - 1.0) > 1e-3)
     if bad.any():
         raise InputError(
-            f"model takes probabilities that sum to 1, got {table[bad][0].tolist()} for row {int(bad.argmax())}"
+            f"model must give probabilities that sum to 1, got {table[bad][0].tolist()} for row {int(bad.argmax())}"
         )
     return np.clip(table, 0.0, 1.0)
 

@@ -105,7 +105,7 @@ class ReferenceModels:
         size = row_count(pool)
         if labels.shape != (size,) or size < 2:
             raise InputError(
-                f"X and y take at least 2 records with one label each, got {size} and shape {labels.shape}"
+                f"X and y must have at least 2 records with one label each, got {size} and shape {labels.shape}"
             )
         if cache is not None and rng is None:
             raise InputError("rng is needed with cache=: a number, so that another run finds the same trainings")
@@ -187,7 +187,7 @@ class ReferenceModels:
             mask[dropped, np.flatnonzero(rows)] = False
         if inside.sum(axis=0).min() < 1 or outside.sum(axis=0).min() < 1:
             raise InputError(
-                f"target takes a model of its own here: {len(self.logits)} reference models are too few to spare one"
+                f"target must be a model of its own here: {len(self.logits)} reference models are too few to spare one"
             )
         return inside, outside
 
@@ -245,7 +245,7 @@ def audit_with_references(
     independent trainings; to test a DP claim, see :func:`whosin.auditing.runs.one_run.audit_one_run`.
     """
     if not isinstance(references, ReferenceModels):
-        raise InputTypeError(f"references takes ReferenceModels, got {type(references).__name__}")
+        raise InputTypeError(f"references must be ReferenceModels, got {type(references).__name__}")
     own = isinstance(target, int | np.integer) and not isinstance(target, bool)
     scores = references.scores(target, attack=attack, variance=variance, gamma=gamma, a=a)
     members = _members(references, target if own else None, included)
@@ -284,11 +284,11 @@ def _members(references: ReferenceModels, target: int | None, included: Any) -> 
         members = np.asarray(included)
         if members.shape != references.y.shape or members.dtype != np.bool_:
             raise InputError(
-                f"included takes True or False for each of the {len(references.y)} records, got "
+                f"included must be True or False for each of the {len(references.y)} records, got "
                 f"{'nothing' if included is None else f'{members.dtype} of shape {members.shape}'}"
             )
     if members.all() or not members.any():
-        raise InputError("included takes records in and out of the training, got all on one side")
+        raise InputError("included must hold records in and out of the training, got all on one side")
     return np.asarray(members)
 
 
@@ -328,7 +328,7 @@ def _journal(cache: str | Path, training: _Training, share: float, people: Peopl
     try:
         Path(cache).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cache takes a folder that can be written, got {str(cache)!r}: {error}") from error
+        raise InputError(f"cache must be a folder that can be written, got {str(cache)!r}: {error}") from error
     return Journal(Path(cache) / f"references-{run[:16]}.journal", run, name="cache")
 
 
@@ -336,7 +336,7 @@ def _assign(models: int, records: int, share: float, seed: int) -> Mask:
     """Return which model gets which record: for every record a random choice of round(share·models) models."""
     count = round(share * models)
     if not 1 <= count < models:
-        raise InputError(f"share takes a share that leaves each record in and out of some model, got {share:g}")
+        raise InputError(f"share must be a share that leaves each record in and out of some model, got {share:g}")
     ranks = np.random.default_rng([seed, models]).random((models, records)).argsort(axis=0).argsort(axis=0)
     return np.asarray(ranks < count)
 
@@ -344,7 +344,7 @@ def _assign(models: int, records: int, share: float, seed: int) -> Mask:
 def _by_person(models: int, people: People, share: float, seed: int) -> Mask:
     """Return which model gets which record, all records of a person the same."""
     if len(people) < 2:
-        raise InputError(f"person takes at least 2 people, got {len(people)}")
+        raise InputError(f"person must have at least 2 people, got {len(people)}")
     return _assign(models, len(people), share, seed)[:, people.number]
 
 
@@ -352,8 +352,8 @@ def _population(given: Any) -> tuple[Any, NDArray[Any]] | None:
     if given is None:
         return None
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputTypeError(f"population takes a pair (X, y), got {type(given).__name__}")
+        raise InputTypeError(f"population must be a pair (X, y), got {type(given).__name__}")
     X, y = (given[0] if hasattr(given[0], "shape") else np.asarray(given[0])), np.asarray(given[1])
     if y.shape != (row_count(X),) or y.size == 0:
-        raise InputError(f"population takes records with one label each, got {row_count(X)} and shape {y.shape}")
+        raise InputError(f"population must have records with one label each, got {row_count(X)} and shape {y.shape}")
     return X, y

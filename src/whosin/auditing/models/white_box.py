@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LayerOutput:
-    """A query of q numbers a record: what one layer of a network gives out."""
+    """A query of q numbers per record: what one layer of a network gives out."""
 
     layer: str | int | None
 
@@ -29,15 +29,15 @@ class LayerOutput:
     def __call__(self, model: Any, X: Any, y: Any) -> Array:
         if isinstance(model, TorchModel):
             if isinstance(self.layer, int):
-                raise InputTypeError(f"layer takes the name of a submodule of a torch module, got {self.layer!r}")
+                raise InputTypeError(f"layer must be the name of a submodule of a torch module, got {self.layer!r}")
             return model.layer_output(X, self.layer)
         if isinstance(self.layer, str):
-            raise InputTypeError(f"layer takes the number of a hidden layer of a perceptron, got {self.layer!r}")
+            raise InputTypeError(f"layer must be the number of a hidden layer of a perceptron, got {self.layer!r}")
         return _perceptron(model, X, self.layer)
 
 
 def layer_output(layer: str | int | None = None) -> LayerOutput:
-    """Return a query for :func:`whosin.audit_classifier`: the output of a layer, as q numbers a record.
+    """Return a query for :func:`whosin.audit_classifier`: the output of a layer, as q numbers per record.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def _perceptron(model: Any, X: Any, layer: int | None) -> Array:
     net = steps[-1][1] if steps else model
     if not (hasattr(net, "coefs_") and hasattr(net, "intercepts_") and hasattr(net, "activation")):
         raise InputTypeError(
-            f"layer_output takes a TorchModel or a trained MLPClassifier, got {type(net).__name__}; for other models "
+            f"layer_output must be a TorchModel or a trained MLPClassifier, got {type(net).__name__}; for other models "
             "write a function (model, X, y)"
         )
     from sklearn.neural_network._base import ACTIVATIONS
@@ -72,7 +72,7 @@ def _perceptron(model: Any, X: Any, layer: int | None) -> Array:
     hidden = len(net.coefs_) - 1
     place = hidden - 1 if layer is None else layer
     if not 0 <= place < hidden:
-        raise InputError(f"layer takes 0 to {hidden - 1}, the number of a hidden layer, got {layer!r}")
+        raise InputError(f"layer must be 0 to {hidden - 1}, the number of a hidden layer, got {layer!r}")
     values = np.asarray(model[:-1].transform(X) if steps and len(steps) > 1 else X, dtype=np.float64)
     for weights, shift in list(zip(net.coefs_, net.intercepts_, strict=True))[: place + 1]:
         values = values @ weights + shift

@@ -105,7 +105,7 @@ class SyntheticAudit(Audit):
         """
         _check_one_training(assignment)
         if trainings != 1:
-            raise InputError(f"trainings takes 1 for a release, which comes from one training, got {trainings!r}")
+            raise InputError(f"trainings must be 1 for a release, which comes from one training, got {trainings!r}")
         return super().compare(guarantee, assignment=assignment)
 
     def explain(self) -> str:
@@ -189,7 +189,7 @@ def audit_synthetic(
         "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays "nearest", "nearest_ratio", "ball",
         "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto" asks all but
         "ball_by_distance"; "density_ratio" only if there is a reference. A callable gets (records, synthetic) as given
-        and returns one or several numbers a record.
+        and returns one or several numbers per record.
     reference : optional
         Further rows of the population, used in no training and none of them of the holdout.
     columns : sequence of str, optional
@@ -351,7 +351,7 @@ def _seeded(rng: Any) -> tuple[str, ...]:
 def _check_one_training(assignment: str | None) -> None:
     if assignment == "independent trainings":
         raise InputError(
-            "assignment takes 'unknown' or 'random' for a release, which comes from one training, "
+            "assignment must be 'unknown' or 'random' for a release, which comes from one training, "
             "got 'independent trainings'"
         )
 

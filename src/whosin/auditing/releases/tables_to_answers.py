@@ -115,7 +115,7 @@ def answer_queries(
         stream = _opened(synthetic, block_rows)
         if stream.rows > STREAMED_FROM or block_rows is not None:
             if callable(query):
-                raise InputTypeError("query takes names for a release that is read in blocks, got a function")
+                raise InputTypeError("query must be names for a release that is read in blocks, got a function")
             records = [train, holdout] + ([] if reference is None else [reference])
             return _from_stream(records, stream, query, columns, groups, threads, rng, progress, person)
         synthetic = stream.table()
@@ -237,14 +237,14 @@ def _from_arrays(
     person: Any,
 ) -> ReleaseAnswers:
     if isinstance(person, str):
-        raise InputTypeError("person takes a pair of arrays of identifiers with arrays: they have no column names")
+        raise InputTypeError("person must be a pair of arrays of identifiers with arrays: they have no column names")
     named = zip(given, _NAMES, strict=False)
     flat = [numeric_records(_rows(np.asarray(part), name), name, at_least=1) for part, name in named]
     for part, name in zip(flat[1:], _NAMES[1:], strict=False):
         if part.shape[1] != flat[0].shape[1]:
-            raise InputError(f"{name} takes {flat[0].shape[1]} columns like train, got {part.shape[1]}")
+            raise InputError(f"{name} must have {flat[0].shape[1]} columns like train, got {part.shape[1]}")
     if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
-        raise InputTypeError("groups takes labels of members and non-members with arrays: they have no column names")
+        raise InputTypeError("groups must be labels of members and non-members with arrays: they have no column names")
     targets, split = np.concatenate(flat[:2]), len(flat[0])
     prints = _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)])
     chance = _chance(rng, prints)
@@ -379,7 +379,7 @@ def _answers(
         names = (*default, "density_ratio") if len(given) > 3 else default
         return ask(release, known, names if query == "auto" else (query,))
     if not _is_list_of_names(query):
-        raise InputTypeError(f"query takes a name, a list of names or a function, got {query!r}")
+        raise InputTypeError(f"query must be a name, a list of names or a function, got {query!r}")
     return ask(release, known, query)
 
 
@@ -392,12 +392,12 @@ def _own(query: Callable[..., Any], given: list[Any], split: int, targets: int) 
         answer = answer[:, None] if answer.ndim == 1 else answer
         if answer.ndim != 2 or len(answer) != rows or answer.dtype.kind not in "iufb":
             raise InputError(
-                f"query {name} takes {rows} rows of numbers to return for {side}, got {answer.dtype} of {answer.shape}"
+                f"query {name} must return {rows} rows of numbers for {side}, got {answer.dtype} of {answer.shape}"
             )
         parts.append(answer.astype(np.float64))
     if parts[0].shape[1] != parts[1].shape[1]:
         raise InputError(
-            f"query {name} returned {parts[0].shape[1]} numbers a record for train, {parts[1].shape[1]} for holdout"
+            f"query {name} returned {parts[0].shape[1]} numbers per record for train, {parts[1].shape[1]} for holdout"
         )
     width = parts[0].shape[1]
     names = (name,) if width == 1 else tuple(f"{name} {i}" for i in range(width))
@@ -421,7 +421,7 @@ def _is_plain(part: Any) -> bool:
 def _rows(part: Any, name: str) -> Any:
     """Images and other blocks as rows."""
     if part.ndim == 0 or len(part) == 0:
-        raise InputError(f"{name} takes at least one row, got shape {part.shape}")
+        raise InputError(f"{name} must have at least one row, got shape {part.shape}")
     return part.reshape(len(part), -1)
 
 

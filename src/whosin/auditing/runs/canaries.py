@@ -74,9 +74,9 @@ def audit_training(
     coins, generator = _generators(rng)
     included = coins.random(len(yc)) < 0.5
     if base is not None and base[0].shape[1:] != Xc.shape[1:]:
-        raise InputError(f"canaries takes records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
+        raise InputError(f"canaries must be records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
     if base is None and not included.any():
-        raise InputError("canaries takes more: no record is left to train on, as no canary was included")
+        raise InputError("canaries must be more than these: no record is left to train on, as no canary was included")
     adapter = as_adapter(estimator)
     if isinstance(adapter, DPSGDAdapter) and adapter.expected_batch is None:
         expected = len(yc) / 2 + (0 if base is None else len(base[1]))
@@ -105,10 +105,10 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
     generator = np.random.default_rng(rng)
     labels = np.unique(y) if classes is None else np.asarray(classes)
     if labels.ndim != 1 or len(set(labels.tolist())) < 2:
-        raise InputError(f"classes takes at least two labels, got {labels.tolist()}")
+        raise InputError(f"classes must have at least two labels, got {labels.tolist()}")
     size = check_whole("count", count)
     if not 1 <= size <= len(y):
-        raise InputError(f"count takes 1 to {len(y)}, the number of records, got {count}")
+        raise InputError(f"count must be 1 to {len(y)}, the number of records, got {count}")
     rows = generator.permutation(len(y))[:size]
     wrong = [generator.choice(labels[labels != label]) for label in y[rows]]
     return X[rows], np.array(wrong, dtype=labels.dtype)
@@ -119,10 +119,10 @@ def _scores(
 ) -> Array:
     if score == "gradients":
         if not isinstance(adapter, DPSGDAdapter):
-            raise InputTypeError(f"score='gradients' takes a DPSGDAdapter, got {type(adapter).__name__}")
+            raise InputTypeError(f"score='gradients' needs a DPSGDAdapter, got {type(adapter).__name__}")
         return adapter.train_watching(base, canaries, included, rng)[1]
     if not callable(score) and score != "loss":
-        raise InputError(f"score takes {', '.join(SCORES)}, or a function (model, X, y), got {score!r}")
+        raise InputError(f"score must be {', '.join(SCORES)}, or a function (model, X, y), got {score!r}")
     parts = [part[included] for part in canaries]
     if base is not None:
         parts = [np.concatenate(pair) for pair in zip(base, parts, strict=True)]
@@ -139,7 +139,9 @@ def _scores(
         try:
             return np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputTypeError(f"score takes a function that returns one number a canary, got {given!r}") from None
+            raise InputTypeError(
+                f"score must be a function that returns one number per canary, got {given!r}"
+            ) from None
     return -loss(predict(model, *canaries, "canaries", missing=True))
 
 
@@ -148,13 +150,15 @@ def _generators(rng: Any) -> list[np.random.Generator]:
     try:
         return np.random.default_rng(rng).spawn(2)
     except (TypeError, ValueError) as error:
-        raise InputTypeError(f"rng takes a seed or a generator that can spawn others, got {rng!r} ({error})") from None
+        raise InputTypeError(
+            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
+        ) from None
 
 
 def _side(name: str, given: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputTypeError(f"{name} takes a pair (X, y), got {type(given).__name__}")
+        raise InputTypeError(f"{name} must be a pair (X, y), got {type(given).__name__}")
     X, y = np.asarray(given[0].toarray() if hasattr(given[0], "toarray") else given[0]), np.asarray(given[1])
     if y.ndim != 1 or row_count(X) != len(y) or len(y) == 0:
-        raise InputError(f"{name} takes records with one label each, got {row_count(X)} and shape {y.shape}")
+        raise InputError(f"{name} must have records with one label each, got {row_count(X)} and shape {y.shape}")
     return X, y

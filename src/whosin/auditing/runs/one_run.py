@@ -131,7 +131,7 @@ class OneRunAudit:
             For a promise from which no add/remove DP follows.
         """
         if not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+            raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
         promise = _as_dp(guarantee, self.delta)
         value = self.p_value(promise.epsilon, promise.delta)
         violated = value <= 1.0 - self.confidence_level
@@ -157,12 +157,12 @@ class OneRunAudit:
         from whosin.plots.audit import AuditDisplay
 
         if guarantee is not None and not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantee takes one of whosin's guarantees, got {guarantee!r}")
+            raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
         if self.scores is None or self.included is None:
-            raise InputError("plot takes an audit that audit_one_run returned, with its scores")
+            raise InputError("plot needs an audit that audit_one_run returned, with its scores")
         inside, outside = self.scores[self.included], self.scores[~self.included]
         if not (len(inside) and len(outside)):
-            raise InputError("plot takes canaries in and out of the training, got all on one side")
+            raise InputError("plot needs canaries in and out of the training, got all on one side")
         measured = count_scores(inside, outside).roc()
         fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 100), np.linspace(0.0, 1.0, 501)]))
         share = (1.0 - self.confidence_level) / 4.0
@@ -328,14 +328,16 @@ def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Arra
     try:
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"scores takes one number a canary, got {scores!r}") from None
+        raise InputTypeError(f"scores must have one number per canary, got {scores!r}") from None
     given = np.asarray(included)
     if values.ndim != 1 or given.shape != values.shape or values.size == 0:
-        raise InputError(f"scores and included take one entry a canary, got shapes {values.shape} and {given.shape}")
+        raise InputError(
+            f"scores and included must have one entry per canary, got shapes {values.shape} and {given.shape}"
+        )
     if np.isnan(values).any():
-        raise InputError(f"scores takes numbers, got NaN for canary {int(np.flatnonzero(np.isnan(values))[0])}")
+        raise InputError(f"scores must be numbers, got NaN for canary {int(np.flatnonzero(np.isnan(values))[0])}")
     if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
-        raise InputError(f"included takes True or False for each canary, got values of type {given.dtype}")
+        raise InputError(f"included must be True or False for each canary, got values of type {given.dtype}")
     inside = given.astype(np.bool_)
     unit = "canaries" if person is None else "people"
     if person is not None:
@@ -362,7 +364,7 @@ def _ways(guesses: Any, canaries: int) -> list[tuple[int, int]]:
         return [_way(size, canaries) for size in sizes]
     if isinstance(guesses, list):
         if not guesses:
-            raise InputError("guesses takes at least one number, got an empty list")
+            raise InputError("guesses must hold at least one number, got an empty list")
         return [_way(item, canaries) for item in guesses]
     return [_way(guesses, canaries)]
 
@@ -370,13 +372,13 @@ def _ways(guesses: Any, canaries: int) -> list[tuple[int, int]]:
 def _way(item: Any, canaries: int) -> tuple[int, int]:
     if isinstance(item, Sequence) and not isinstance(item, str):
         if len(item) != 2:
-            raise InputError(f"guesses takes a number or a pair (in, out), or a list of these, got {item!r}")
+            raise InputError(f"guesses must be a number or a pair (in, out), or a list of these, got {item!r}")
         inside, outside = (check_whole("guesses", part) for part in item)
     else:
         size = check_whole("guesses", item, low=1)
         inside, outside = size - size // 2, size // 2
     if not 1 <= inside + outside <= canaries:
-        raise InputError(f"guesses takes 1 to {canaries} guesses for {canaries} canaries, got {item!r}")
+        raise InputError(f"guesses must be 1 to {canaries} guesses for {canaries} canaries, got {item!r}")
     return inside, outside
 
 

@@ -65,7 +65,7 @@ def exponential(
     Parameters
     ----------
     records : array-like or data frame
-        The pool, one row a record; rows are clipped to an ℓ2 norm of ``clip``.
+        The pool, one row per record; rows are clipped to an ℓ2 norm of ``clip``.
     candidates : array-like
         The possible outputs, one row each, in the same columns.
     epsilon : float
@@ -75,7 +75,7 @@ def exponential(
     delta : float
         δ of the practical guarantee.
     loss : {"distance", "squared"} or matrix
-        Euclidean distance (the geometric median of the paper), its square, or the losses themselves, one row a record
+        Euclidean distance (the geometric median of the paper), its square, or the losses themselves, one row per record
         and one column a candidate; then ``sensitivity`` is needed.
     sensitivity : float, optional
         Largest change of a candidate's mean loss by replacing one record, computed for the named losses unless given.
@@ -110,7 +110,7 @@ def exponential(
     with np.errstate(over="ignore", invalid="ignore"):
         losses, change, spread = _losses(pool, options, clip, loss, sensitivity, k)
     if not (np.isfinite(losses).all() and np.isfinite([change, spread]).all()):
-        raise InputError("records, candidates and clip take numbers whose losses are finite, got larger ones")
+        raise InputError("records, candidates and clip must be numbers whose losses are finite, got larger ones")
     scale = epsilon / (2.0 * change) if change > 0.0 else 0.0
     logits = scale * losses / k
     chosen = _choose(method, logits, k)
@@ -147,14 +147,14 @@ def _losses(
         matrix = numeric_records(loss, "loss")
         if matrix.shape != (len(pool), len(options)):
             raise InputError(
-                f"loss takes a matrix of {len(pool)} records × {len(options)} candidates, got {matrix.shape}"
+                f"loss must be a matrix of {len(pool)} records × {len(options)} candidates, got {matrix.shape}"
             )
         if sensitivity is None:
             raise InputTypeError("sensitivity is needed with a matrix of losses: it cannot be read off one pool")
         change = _checked_sensitivity(sensitivity, matrix, k)
         return matrix, change, 2.0 * change * k
     if options.shape[1] != pool.shape[1]:
-        raise InputError(f"candidates takes {pool.shape[1]} columns like the records, got {options.shape[1]}")
+        raise InputError(f"candidates must have {pool.shape[1]} columns like the records, got {options.shape[1]}")
     power = 1.0 if check_choice("loss", loss, LOSSES) == "distance" else 2.0
     distances = np.sqrt(np.maximum(0.0, _squared_distances(pool, options)))
     norms = np.linalg.norm(options, axis=1)
@@ -172,7 +172,7 @@ def _checked_sensitivity(sensitivity: float, losses: Array, k: int) -> float:
     shown = float(np.ptp(losses, axis=0).max()) / k
     if change < shown * (1.0 - 1e-12):
         raise InputError(
-            f"sensitivity takes at least {shown:.6g}, by which replacing a record of this pool changes the mean loss "
+            f"sensitivity must be at least {shown:.6g}, by which replacing a record of this pool changes the mean loss "
             f"of a candidate, got {sensitivity!r}"
         )
     return change
@@ -188,12 +188,12 @@ def _choose(method: str, logits: Array, k: int) -> str:
     count, two = subset_count(len(logits), k), len(np.unique(logits, axis=1).T) <= 2
     if method == "exact" and count > MOST_SUBSETS:
         raise InputError(
-            f"method='exact' takes at most {MOST_SUBSETS:.0e} data sets, got {count:.3g} (about "
+            f"method='exact' allows at most {MOST_SUBSETS:.0e} data sets, got {count:.3g} (about "
             f"{estimate_seconds(len(logits), k, logits.shape[1]) / 3600:.3g} hours); use method='monte_carlo'"
         )
     if method == "two_outcomes" and not two:
         raise InputError(
-            "method='two_outcomes' takes candidates with at most two distinct losses; use 'exact' or 'monte_carlo'"
+            "method='two_outcomes' needs candidates with at most two distinct losses; use 'exact' or 'monte_carlo'"
         )
     if method != "auto":
         return method

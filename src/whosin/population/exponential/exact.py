@@ -162,7 +162,7 @@ def subset_laws(
     subsets = subset_count(n_records, k)
     if subsets > _MOST_SUBSETS:
         more = subsets.bit_length() - 1
-        raise InputError(f"logits and k take at most 2^53 subsets, got C({n_records}, {k}), more than 2^{more}")
+        raise InputError(f"logits and k must give at most 2^53 subsets, got C({n_records}, {k}), more than 2^{more}")
 
     distinct, counts, back = merge_columns(table)
     if len(counts) == 1:
@@ -215,7 +215,7 @@ def _route(method: str, subsets: int, m: int, widest: float) -> str:
         return "direct"
     if widest > WIDEST:
         raise InputError(
-            f'method takes "auto" or "direct" for logits this wide: the sums of {WIDEST:g} that {method!r} stands '
+            f'method must be "auto" or "direct" for logits this wide: the sums of {WIDEST:g} that {method!r} stands '
             f"are exceeded ({widest:.0f})"
         )
     if method == "auto":

@@ -26,18 +26,19 @@ def check_logits(logits: ArrayLike, *, at_least: int = 2) -> Array:
     try:
         table = np.array(logits, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"logits takes a table of numbers (records, candidates), got {logits!r}") from None
+        raise InputTypeError(f"logits must be a table of numbers (records, candidates), got {logits!r}") from None
     if table.ndim != 2 or 0 in table.shape:
-        raise InputError(f"logits takes a table of shape (records, candidates), got shape {table.shape}")
+        raise InputError(f"logits must be a table of shape (records, candidates), got shape {table.shape}")
     if len(table) < at_least:
-        raise InputError(f"logits takes at least {at_least} records, got {len(table)}")
+        raise InputError(f"logits must have at least {at_least} records, got {len(table)}")
     if not np.isfinite(table).all():
         record, candidate = np.argwhere(~np.isfinite(table))[0]
         raise InputError(
-            f"logits takes finite numbers, got {table[record, candidate]} for record {record} and candidate {candidate}"
+            f"logits must hold finite numbers, got {table[record, candidate]} for record {record} and candidate "
+            f"{candidate}"
         )
     if np.abs(table).max() > _LARGEST:
-        raise InputError(f"logits takes numbers up to {_LARGEST:g}, got {np.abs(table).max():g}")
+        raise InputError(f"logits must hold numbers up to {_LARGEST:g}, got {np.abs(table).max():g}")
     table += 0.0  # no negative zeros, which would tell equal columns apart
     return table
 
@@ -48,7 +49,7 @@ def check_size(k: int, n_records: int) -> int:
     if not 1 <= k <= n_records - 1:
         missing = "without" if k else "with"
         raise InputError(
-            f"k takes a whole number from 1 to {n_records - 1} for {n_records} records, got {k}: "
+            f"k must be a whole number from 1 to {n_records - 1} for {n_records} records, got {k}: "
             f"there would be no subset {missing} a given record"
         )
     return k

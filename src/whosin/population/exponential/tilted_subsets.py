@@ -92,7 +92,7 @@ class Tilted:
         angles, angle_weights = self._angles()
         if n_frequencies * len(angles) * len(self.steps) > _MOST_WORK:
             raise InputError(
-                f"h takes sums that spread over less: {len(self.steps)} records with |h| up to {largest:.3g} would "
+                f"h must have sums that spread over less: {len(self.steps)} records with |h| up to {largest:.3g} would "
                 f"take {n_frequencies * len(angles):.1e} points"
             )
         frequencies: Array = step * np.arange(n_frequencies, dtype=np.float64)

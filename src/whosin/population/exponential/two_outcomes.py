@@ -92,19 +92,19 @@ def _check(
     try:
         steps = np.array(h, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"h takes a list of numbers, got {h!r}") from None
+        raise InputTypeError(f"h must be a list of numbers, got {h!r}") from None
     if steps.ndim != 1 or len(steps) < 2:
-        raise InputError(f"h takes one number for each of at least two records, got shape {steps.shape}")
+        raise InputError(f"h must have one number for each of at least two records, got shape {steps.shape}")
     if not np.isfinite(steps).all():
         record = int(np.flatnonzero(~np.isfinite(steps))[0])
-        raise InputError(f"h takes finite numbers, got {steps[record]} for record {record}")
+        raise InputError(f"h must be finite numbers, got {steps[record]} for record {record}")
     offset = check_number("offset", offset, open_low=True, open_high=True)
     k = check_whole("k", k)
     n_records = len(steps)
     if not 1 <= k <= n_records - 1:
         missing = "without" if k else "with"
         raise InputError(
-            f"k takes a whole number from 1 to {n_records - 1} for {n_records} records, got {k}: "
+            f"k must be a whole number from 1 to {n_records - 1} for {n_records} records, got {k}: "
             f"there would be no subset {missing} a given record"
         )
     if records is None:

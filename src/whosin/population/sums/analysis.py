@@ -61,14 +61,14 @@ def gaussian(
     Parameters
     ----------
     records : array-like or data frame
-        The pool, one row a record.
+        The pool, one row per record.
     epsilon, delta : float
         The labelled guarantee (replace-one); δ > 0. It sets the noise, by the analytic calibration of Balle and Wang.
     clip : float
         Largest ℓ2 norm of a record's contribution; longer ones are scaled down.
     query : {"mean", "sum"} or callable
         What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
-        matrix of contributions, one row a record, which are clipped and averaged.
+        matrix of contributions, one row per record, which are clipped and averaged.
     train_fraction : float
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "groups"}
@@ -123,7 +123,9 @@ def laplace(
     delta = check_probability("delta", delta)
     pool = _pool(records, clip, query, train_fraction)
     if pool.contributions.shape[1] != 1:
-        raise InputError(f"records takes one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian")
+        raise InputError(
+            f"records must have one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian"
+        )
     scale = pool.sensitivity / epsilon
     label = PureDP(epsilon, "replace")
     here = PureDP(min(epsilon, laplace_epsilon_for(scale, 0.0, pool.widest)), "replace")
@@ -146,7 +148,9 @@ def _pool(records: Any, clip: float, query: Query, train_fraction: float) -> _Po
         matrix = numeric_records(records)
         rows = clipped(query(matrix), clip)
         if len(rows) != len(matrix):
-            raise InputError(f"query takes a function with a row for each record, {len(matrix)} rows, got {len(rows)}")
+            raise InputError(
+                f"query must be a function with a row for each record, {len(matrix)} rows, got {len(rows)}"
+            )
         divide = True
     else:
         divide = check_choice("query", query, ("mean", "sum")) == "mean"
@@ -207,7 +211,7 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
     check_choice("method", method, METHODS)
     count, columns = pool.contributions.shape
     if method == "exact" and columns != 1:
-        raise InputError(f"method='exact' takes one column, got {columns}; use 'groups' or 'pairwise'")
+        raise InputError(f"method='exact' needs one column, got {columns}; use 'groups' or 'pairwise'")
     few = math.comb(count, pool.size) <= (EXACT_SETS if method == "auto" else ENUMERATED)
     if mechanism == "laplace" and delta == 0.0:
         return "exact" if few and method in ("auto", "exact") else "pairwise"

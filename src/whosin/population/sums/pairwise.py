@@ -125,16 +125,16 @@ def check_pool(f: ArrayLike) -> Array:
     try:
         pool = np.asarray(f, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputTypeError(f"f takes an array of numbers, (N,) or (N, d), got {type(f).__name__}") from None
+        raise InputTypeError(f"f must be an array of numbers, (N,) or (N, d), got {type(f).__name__}") from None
     if pool.ndim == 1:
         pool = pool[:, None]
     if pool.ndim != 2 or pool.shape[1] == 0:
-        raise InputError(f"f takes an array of shape (N,) or (N, d), got shape {pool.shape}")
+        raise InputError(f"f must be an array of shape (N,) or (N, d), got shape {pool.shape}")
     if len(pool) < 2:
-        raise InputError(f"f takes at least two records, got {len(pool)}")
+        raise InputError(f"f must have at least two records, got {len(pool)}")
     if not np.all(np.isfinite(pool)):
         row = int(np.flatnonzero(~np.isfinite(pool).all(axis=1))[0])
-        raise InputError(f"f takes finite numbers, got {pool[row].tolist()} at record {row}")
+        raise InputError(f"f must hold finite numbers, got {pool[row].tolist()} at record {row}")
     return pool
 
 
@@ -144,9 +144,9 @@ def check_records(records: ArrayLike | None, count: int) -> Indices:
         return np.arange(count)
     chosen = np.atleast_1d(np.asarray(records))
     if chosen.ndim != 1 or len(chosen) == 0 or not np.issubdtype(chosen.dtype, np.integer):
-        raise InputError(f"records takes a list of positions in the pool, got {records!r}")
+        raise InputError(f"records must be a list of positions in the pool, got {records!r}")
     if chosen.min() < 0 or chosen.max() >= count:
-        raise InputError(f"records takes positions from 0 to {count - 1}, got {records!r}")
+        raise InputError(f"records must be positions from 0 to {count - 1}, got {records!r}")
     return chosen.astype(np.int64)
 
 
@@ -159,7 +159,7 @@ def in_units(pool: Array, scale: Any) -> tuple[Array, float]:
     with np.errstate(over="ignore"):
         scaled = np.ldexp(pool, -exponent)
     if not np.abs(scaled).max() <= 1e150:
-        raise InputError("f takes numbers of at most 1e150 noise scales, got larger ones")
+        raise InputError("f must hold numbers of at most 1e150 noise scales, got larger ones")
     return scaled, mantissa
 
 

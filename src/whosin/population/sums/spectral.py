@@ -125,7 +125,7 @@ class SubsetSumLaws:
         pool = check_pool(f)
         if pool.shape[1] != 1:
             raise InputError(
-                f"f takes one number a record, got {pool.shape[1]}: the spectral method is for sums in 1-d"
+                f"f must have one number per record, got {pool.shape[1]}: the spectral method is for sums in 1-d"
             )
         self.f = pool[:, 0]
         self.k = check_whole("k", k, low=1, high=len(pool) - 1)
@@ -178,7 +178,7 @@ class SubsetSumLaws:
     def _prepared(self, record: int) -> int:
         record = check_whole("record", record, high=len(self.f) - 1)
         if record not in self.records:
-            raise InputError(f"record takes one of the records that were prepared, got {record!r}")
+            raise InputError(f"record must be one of the records that were prepared, got {record!r}")
         return record
 
     def _laws(self, record: int) -> _Laws:

@@ -166,9 +166,9 @@ def train_copy(
     if fit is False:
         return model, ()
     if fit is not True and not isinstance(fit, Mapping):
-        raise InputTypeError(f"fit takes True, False or a mapping of arguments, got {fit!r}")
+        raise InputTypeError(f"fit must be True, False or a mapping of arguments, got {fit!r}")
     if not callable(getattr(model, "fit", None)):
-        raise InputTypeError(f"model takes an object with fit, got {type(model).__name__}")
+        raise InputTypeError(f"model must be an object with fit, got {type(model).__name__}")
     fresh = copy.deepcopy(model)
     arguments = {} if fit is True else dict(fit)
     signature = inspect.signature(fresh.fit)
@@ -179,7 +179,7 @@ def train_copy(
     try:
         signature.bind(train, **arguments)
     except TypeError as error:
-        raise InputTypeError(f"fit takes what {type(model).__name__}.fit needs: {error}") from None
+        raise InputTypeError(f"fit must be what {type(model).__name__}.fit needs: {error}") from None
     fresh.fit(_by_name(fresh, train), **arguments)
     return fresh, ("the model was trained here, on the rows of train: it is not a model that someone has released",)
 
@@ -201,7 +201,7 @@ def _rows(train: Any) -> int:
     try:
         return len(train)
     except TypeError:
-        raise InputTypeError(f"train takes an array of numbers or a data frame, got {type(train).__name__}") from None
+        raise InputTypeError(f"train must be an array of numbers or a data frame, got {type(train).__name__}") from None
 
 
 def _is_frame(train: Any) -> bool:
@@ -214,16 +214,16 @@ def _arrays(train: Any, holdout: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         try:
             values = np.asarray(given)
         except ValueError:
-            raise InputError(f"{name} takes records of one shape, got ragged ones") from None
+            raise InputError(f"{name} must have records of one shape, got ragged ones") from None
         if values.dtype.kind not in "iuf":
-            raise InputTypeError(f"{name} takes an array of numbers or a data frame, got {values.dtype}")
+            raise InputTypeError(f"{name} must be an array of numbers or a data frame, got {values.dtype}")
         if values.ndim < 2 or values.size == 0:
-            raise InputError(f"{name} takes records of shape (n, ...), got {values.shape}")
+            raise InputError(f"{name} must have records of shape (n, ...), got {values.shape}")
         if not np.isfinite(values).all():
-            raise InputError(f"{name} takes finite numbers, got NaN or infinity")
+            raise InputError(f"{name} must hold finite numbers, got NaN or infinity")
         sides.append(values)
     if sides[0].shape[1:] != sides[1].shape[1:]:
-        raise InputError(f"train and holdout take records of one shape, got {sides[0].shape} and {sides[1].shape}")
+        raise InputError(f"train and holdout must have records of one shape, got {sides[0].shape} and {sides[1].shape}")
     return sides[0], sides[1]
 
 
@@ -231,11 +231,11 @@ def _labels(labels: Any, sides: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[An
     if labels is None:
         return None
     if not isinstance(labels, tuple | list) or len(labels) != 2:
-        raise InputTypeError("labels takes a pair: those of train and those of holdout")
+        raise InputTypeError("labels must be a pair: those of train and those of holdout")
     parts = [np.asarray(part) for part in labels]
     for part, side, name in zip(parts, sides, ("train", "holdout"), strict=True):
         if part.shape != (len(side),):
-            raise InputError(f"labels takes one for each of the {len(side)} rows of {name}, got shape {part.shape}")
+            raise InputError(f"labels must have one for each of the {len(side)} rows of {name}, got shape {part.shape}")
     return np.concatenate(parts)
 
 

@@ -70,12 +70,12 @@ def latent_distances(
     torch = _torch()
     modules = torch_modules(generators)
     if not modules:
-        raise InputTypeError("generators takes torch modules: others cannot be searched")
+        raise InputTypeError("generators must be torch modules: others cannot be searched")
     size = check_whole("latent_size", latent_size, low=1)
     tries, steps = check_whole("restarts", restarts, low=1), check_whole("iterations", iterations, low=1)
     values = np.asarray(records)
     if values.dtype.kind not in "iuf" or values.ndim < 2 or not np.isfinite(values).all():
-        raise InputError(f"records takes finite numbers, one row a record, got {values.dtype} of {values.shape}")
+        raise InputError(f"records must hold finite numbers, one row per record, got {values.dtype} of {values.shape}")
     chance = np.random.default_rng(rng)
     best = np.full(len(values), np.inf)
     blocks = [slice(i, i + BLOCK) for i in range(0, len(values), BLOCK)]
@@ -114,7 +114,7 @@ class _Generator:
                 self.outputs = module(self.latents).flatten(1)
         except RuntimeError as error:
             raise InputError(
-                f"generators takes modules of {size} numbers, latent_size, got an error: {error}"
+                f"generators must be modules of {size} numbers, latent_size, got an error: {error}"
             ) from error
 
     def nearest(self, targets: Tensor, restarts: int, iterations: int) -> Array:
@@ -122,7 +122,7 @@ class _Generator:
         torch = self.torch
         if targets.shape[1] != self.outputs.shape[1]:
             raise InputError(
-                f"records takes {self.outputs.shape[1]} numbers a record, as the generator makes, got "
+                f"records must have {self.outputs.shape[1]} numbers per record, as the generator makes, got "
                 f"{targets.shape[1]}"
             )
         starts = torch.cdist(targets, self.outputs).topk(min(restarts, POOL), dim=1, largest=False).indices

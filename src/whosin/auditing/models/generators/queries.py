@@ -28,7 +28,7 @@ NAMES = ("discriminator", "latent", "nearest", "monte_carlo", "hybrid", "max_dis
 
 
 def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
-    """Return the scores of all discriminators, one row a record and one column a discriminator (eq. 6).
+    """Return the scores of all discriminators, one row per record and one column a discriminator (eq. 6).
 
     Equation 3 is its only column if there is one, equation 5 the maximum of each row.
 
@@ -44,17 +44,17 @@ def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
     given = getattr(model, "discriminators", None)
     functions = (given,) if callable(given) else tuple(given or ())
     if not functions or not all(callable(function) for function in functions):
-        raise InputTypeError(f"model takes an object with discriminators for this query, got {type(model).__name__}")
+        raise InputTypeError(f"model must be an object with discriminators for this query, got {type(model).__name__}")
     rest = () if labels is None else (labels,)
     columns = []
     for number, function in enumerate(functions):
         if rest and not _takes(function, records, *rest):
-            raise InputError("labels takes labels only for discriminators with a second argument")
+            raise InputError("labels must be None for discriminators without a second argument")
         column = np.asarray(function(records, *rest))
         if column.size != len(records) or column.dtype.kind not in "biuf":
             raise InputError(
-                f"model takes discriminators that score each of {len(records)} records by a number, got {column.dtype} "
-                f"of shape {column.shape} from discriminator {number}"
+                f"model must have discriminators that score each of {len(records)} records by a number, got "
+                f"{column.dtype} of shape {column.shape} from discriminator {number}"
             )
         columns.append(column.reshape(-1).astype(np.float64))
     return np.column_stack(columns)
@@ -68,7 +68,7 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
     """
     method = getattr(model, "sample", None) or getattr(model, "generate", None)
     if not callable(method):
-        raise InputTypeError(f"model takes an object with sample(n) for this query, got {type(model).__name__}")
+        raise InputTypeError(f"model must be an object with sample(n) for this query, got {type(model).__name__}")
     known = _parameters(method)
     seed = next((name for name in ("random_state", "seed") if name in known), None)
     chance: dict[str, Any] = {}
@@ -82,7 +82,7 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
         raise
     except Exception as error:
         raise InputError(
-            f"model takes an object that can generate {n} records, got from it {type(error).__name__}: {error}"
+            f"model must be an object that can generate {n} records, got from it {type(error).__name__}: {error}"
         ) from error
     made = made[0] if isinstance(made, tuple) else made
     if isinstance(made, Mapping) and len(made) == 1:
@@ -176,11 +176,13 @@ class ModelRelease:
         try:
             rows = np.asarray(made)
         except ValueError:
-            raise InputError("synthetic takes records of one shape, got ragged ones") from None
+            raise InputError("synthetic must have records of one shape, got ragged ones") from None
         if rows.dtype.kind not in "iuf" or rows.ndim < 2 or len(rows) == 0 or not np.isfinite(rows).all():
-            raise InputError(f"synthetic takes finite numbers, one row a record, got {rows.dtype} of {rows.shape}")
+            raise InputError(
+                f"synthetic must hold finite numbers, one row per record, got {rows.dtype} of {rows.shape}"
+            )
         if rows[0].size != self.records[0].size:
-            raise InputError(f"synthetic takes records like train, of {self.records.shape[1:]}, got {rows.shape[1:]}")
+            raise InputError(f"synthetic must be records like train, of {self.records.shape[1:]}, got {rows.shape[1:]}")
         flat = [part.reshape(len(part), -1).astype(np.float64) for part in (self.records, rows)]
         return ArrayRelease(flat[0], flat[1], n_jobs=self.n_jobs, progress=self.progress)
 
@@ -234,10 +236,10 @@ def wanted_queries(release: ModelRelease, query: Any) -> list[str]:
         return _expanded(release, names or ["latent"] * release.can_search)
     names = [query] if isinstance(query, str) else list(query) if isinstance(query, Sequence) else []
     if not names or not all(isinstance(name, str) for name in names):
-        raise InputTypeError(f"query takes a name, or a list of names, got {query!r}")
+        raise InputTypeError(f"query must be a name, or a list of names, got {query!r}")
     for name in names:
         if name not in NAMES:
-            raise InputError(f"query takes auto, {', '.join(NAMES)}, or a list of these, got {name!r}")
+            raise InputError(f"query must be auto, {', '.join(NAMES)}, or a list of these, got {name!r}")
     return _expanded(release, names)
 
 
@@ -247,7 +249,7 @@ def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
     for name in names:
         if name == "discriminator" and several:
             raise InputError(
-                f"query 'discriminator' takes one, the model has {release.discriminator_count}: use "
+                f"query 'discriminator' needs one discriminator, the model has {release.discriminator_count}: use "
                 "'max_discriminator' or 'discriminators'"
             )
         if name == "hybrid":
@@ -260,7 +262,7 @@ def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
             found.append(name)
     if not found:
         raise InputTypeError(
-            f"model takes an object with sample, discriminators or generators, got {type(release.model).__name__}"
+            f"model must be an object with sample, discriminators or generators, got {type(release.model).__name__}"
         )
     return list(dict.fromkeys(found))
 

@@ -58,7 +58,7 @@ class Data:
     def of(cls, points: ArrayLike, references: ArrayLike) -> Data:
         x, y = _checked("points", points), _checked("references", references)
         if x.shape[1] != y.shape[1]:
-            raise InputError(f"references takes as many columns as points, {x.shape[1]}, got {y.shape[1]}")
+            raise InputError(f"references must have as many columns as points, {x.shape[1]}, got {y.shape[1]}")
         largest = max(abs(float(end)) for end in (x.min(), x.max(), y.min(), y.max()))
         centre: Array = y.mean(axis=0, dtype=np.float64)
         return cls(x, y, centre, 2.0 ** -max(math.frexp(largest)[1], -1000))
@@ -227,12 +227,14 @@ def _checked(name: str, values: ArrayLike) -> NDArray[Any]:
     """Return an array (rows, coordinates) of finite numbers, as given."""
     table = np.asarray(values)
     if table.dtype.kind not in "iuf":
-        raise InputTypeError(f"{name} takes an array of numbers, (N,) or (N, d), got {table.dtype}")
+        raise InputTypeError(f"{name} must be an array of numbers, (N,) or (N, d), got {table.dtype}")
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or 0 in table.shape:
-        raise InputError(f"{name} takes an array of shape (N,) or (N, d) with at least one number, got {table.shape}")
+        raise InputError(f"{name} must be an array of shape (N,) or (N, d) with at least one number, got {table.shape}")
     if not max(abs(float(table.min())), abs(float(table.max()))) <= _LARGEST:
         row = int(np.flatnonzero(~(np.abs(table) <= _LARGEST).all(axis=1))[0])
-        raise InputError(f"{name} takes finite numbers of at most {_LARGEST:g} in size, got {table[row]} in row {row}")
+        raise InputError(
+            f"{name} must hold finite numbers of at most {_LARGEST:g} in size, got {table[row]} in row {row}"
+        )
     return table

@@ -132,7 +132,7 @@ def match_rows(
     targets, synthetic = checked_cells("target_cells", target_cells), checked_cells("synthetic_cells", synthetic_cells)
     if targets.shape[1] != synthetic.shape[1]:
         raise InputError(
-            f"synthetic_cells takes as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
+            f"synthetic_cells must have as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
         )
     tables = checked_weights(weights, {"target_cells": targets, "synthetic_cells": synthetic})
     columns = Columns.of(tables, checked_numbers(numbers, weights))
@@ -283,13 +283,14 @@ def checked_cells(name: str, cells: ArrayLike) -> NDArray[Any]:
     """Return codes as a matrix."""
     table = np.asarray(cells)
     if not np.issubdtype(table.dtype, np.integer):
-        raise InputTypeError(f"{name} takes an array of whole numbers, got {table.dtype}")
+        raise InputTypeError(f"{name} must be an array of whole numbers, got {table.dtype}")
     if table.ndim != 2 or 0 in table.shape or table.shape[1] > MOST_COLUMNS:
         raise InputError(
-            f"{name} takes at least one row and from 1 to {MOST_COLUMNS} columns, got an array of shape {table.shape}"
+            f"{name} must have at least one row and from 1 to {MOST_COLUMNS} columns, got an array of shape "
+            f"{table.shape}"
         )
     if table.min() < 0:
-        raise InputError(f"{name} takes codes of at least 0, got {int(table.min())}")
+        raise InputError(f"{name} must be codes of at least 0, got {int(table.min())}")
     return table
 
 
@@ -298,31 +299,31 @@ def checked_weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[An
     tables = [_table("weights", column, table) for column, table in enumerate(weights)]
     width = next(iter(coded.values())).shape[1]
     if len(tables) != width:
-        raise InputError(f"weights takes a table for each of {width} columns, got {len(tables)}")
+        raise InputError(f"weights must have a table for each of {width} columns, got {len(tables)}")
     for column, table in enumerate(tables):
         if not np.all(np.isfinite(table)) or np.any(table < 0.0):
-            raise InputError(f"weights takes finite numbers of at least 0, got another in column {column}")
+            raise InputError(f"weights must hold finite numbers of at least 0, got another in column {column}")
         for name, cells in coded.items():
             largest = int(cells[:, column].max())
             if largest >= len(table):
                 raise InputError(
-                    f"{name} takes codes below {len(table)}, the number of weights, in column {column}, got {largest}"
+                    f"{name} must be codes below {len(table)}, the number of weights, in column {column}, got {largest}"
                 )
     return tables
 
 
 def checked_numbers(numbers: Sequence[ArrayLike | None] | None, weights: Sequence[ArrayLike]) -> list[Array | None]:
-    """Return the numbers of each column, one a code, or None."""
+    """Return the numbers of each column, one per code, or None."""
     if numbers is None:
         return [None] * len(weights)
     if len(numbers) != len(weights):
-        raise InputError(f"numbers takes a table or None for each of {len(weights)} columns, got {len(numbers)}")
+        raise InputError(f"numbers must have a table or None for each of {len(weights)} columns, got {len(numbers)}")
     tables: list[Array | None] = []
     for column, (given, others) in enumerate(zip(numbers, weights, strict=True)):
         table = None if given is None else _table("numbers", column, given)
         codes = len(np.asarray(others))
         if table is not None and (len(table) != codes or np.any(np.isinf(table))):
-            raise InputError(f"numbers takes {codes} finite numbers or NaN for column {column}, one a code")
+            raise InputError(f"numbers must have {codes} finite numbers or NaN for column {column}, one per code")
         tables.append(table)
     return tables
 
@@ -330,5 +331,5 @@ def checked_numbers(numbers: Sequence[ArrayLike | None] | None, weights: Sequenc
 def _table(name: str, column: int, values: ArrayLike) -> Array:
     table = np.asarray(values)
     if table.dtype.kind not in "iuf" or table.ndim != 1:
-        raise InputTypeError(f"{name} takes a list of numbers for each column, got {values!r} in column {column}")
+        raise InputTypeError(f"{name} must be a list of numbers for each column, got {values!r} in column {column}")
     return table.astype(np.float64)

@@ -66,7 +66,7 @@ def nearest(
     k = check_whole("k", k, low=1, high=len(data.references))
     sizes = check_prefixes(prefixes, len(data.references)) or (len(data.references),)
     if sizes[0] < k:
-        raise InputError(f"prefixes takes sizes of at least k = {k}, got {sizes[0]}")
+        raise InputError(f"prefixes must have sizes of at least k = {k}, got {sizes[0]}")
     shape = (len(data.points), len(sizes), k)
     distances, indices = np.empty(shape), np.empty(shape, dtype=np.int64)
     if data.dimension == 1 and k == 1:
@@ -250,7 +250,7 @@ def _nearest_on_a_line(points: NDArray[Any], references: NDArray[Any]) -> tuple[
 def _radii(radii: ArrayLike) -> Array:
     limits = np.atleast_1d(np.asarray(radii))
     if limits.dtype.kind not in "iuf":
-        raise InputTypeError(f"radii takes a number or a list of numbers, got {radii!r}")
+        raise InputTypeError(f"radii must be a number or a list of numbers, got {radii!r}")
     if limits.ndim != 1 or len(limits) == 0 or not np.all(limits >= 0.0) or np.any(np.isinf(limits)):
-        raise InputError(f"radii takes one or more finite numbers of at least 0, got {radii!r}")
+        raise InputError(f"radii must be one or more finite numbers of at least 0, got {radii!r}")
     return limits.astype(np.float64)

@@ -109,7 +109,7 @@ class StreamMatcher:
         if len(cells) == 0:
             return
         if rows[0] <= self._last or np.any(np.diff(rows) <= 0):
-            raise InputError("rows takes growing row numbers, larger than those of earlier batches")
+            raise InputError("rows must be growing row numbers, larger than those of earlier batches")
         self._last = int(rows[-1])
         self._rows += len(rows)
         codes = np.ascontiguousarray(cells[:, self._order], dtype=np.int32)
@@ -138,7 +138,7 @@ class StreamMatcher:
     def result(self) -> RowMatches:
         """Return the answers over all rows; ``matches_index`` is not looked for."""
         if self._rows == 0:
-            raise InputError("the synthetic table takes at least one row, got none")
+            raise InputError("the synthetic table must have at least one row, got none")
         back, state = self._back, self._state
         by_prefix = None
         if self._kept:

@@ -72,14 +72,14 @@ class ArrayRelease:
     def second_distance(self) -> Array:
         """Distance to the second nearest released row."""
         if self._neighbours[0].shape[1] < 2:
-            raise InputError("synthetic takes two rows for this query, got one")
+            raise InputError("synthetic must have two rows for this query, got one")
         return self._neighbours[0][:, 1]
 
     def by_size(self) -> dict[str, Array]:
         """Answers about each target (rows) after each of ``prefixes`` (columns), by query."""
         found = self._neighbours[2]
         if found is None:
-            raise InputError("prefixes takes the sizes at which to look, got none")
+            raise InputError("prefixes must be the sizes at which to look, got none")
         return {"nearest": -found}
 
     @cached_property

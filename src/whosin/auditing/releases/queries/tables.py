@@ -80,7 +80,7 @@ class TableRelease:
         if self._given is not None:
             return self._given
         if self.synthetic_cells is None:
-            raise InputError("synthetic_cells takes the released rows, got None without matches")
+            raise InputError("synthetic_cells must be the released rows, got None without matches")
         return self._match(self.synthetic_cells, self.prefixes)
 
     @cached_property
@@ -112,7 +112,7 @@ class TableRelease:
         """
         found = self.matches.by_prefix
         if found is None:
-            raise InputError("prefixes takes the sizes at which to look, got none")
+            raise InputError("prefixes must be the sizes at which to look, got none")
         return {"rarity": found.weight, "nearest": -found.distance}
 
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
@@ -133,7 +133,7 @@ def _nearest_ratio(release: TableRelease) -> Array:
     """How much nearer the nearest row is than the second nearest: 1 if only one row is that near, 0 if two are."""
     first, second = release.matches.distance, release.matches.second_distance
     if np.isinf(second).any():
-        raise InputError("the released table takes two rows for this query, got one")
+        raise InputError("the released table must have two rows for this query, got one")
     with np.errstate(invalid="ignore"):
         return np.where(second > 0.0, 1.0 - first / second, 0.0)
 

@@ -37,7 +37,7 @@ def largest_gap(scores: Array, inside: Flags, others: Flags, *, one_sided: bool 
 
     Parameters
     ----------
-    scores : matrix, one row a record
+    scores : matrix, one row per record
         They may depend on the records, never on their sides. A constant score says nothing and is left out.
     inside : array of bool
         The side of each record.

@@ -54,11 +54,11 @@ class Pool:
 
     def __post_init__(self) -> None:
         if (self.cells is None) == (self.rows is None):
-            raise InputError("Pool takes either cells or rows")
+            raise InputError("Pool needs either cells or rows")
         if self.cells is not None and self.numbers is None:
-            raise InputError("Pool takes numbers together with cells")
+            raise InputError("Pool needs numbers together with cells")
         if not 0 < self.split < self.size or len(self.names) != self._table.shape[1]:
-            raise InputError("Pool takes at least one row a side and one name a column")
+            raise InputError("Pool needs at least one row per side and one name per column")
 
     @property
     def _table(self) -> NDArray[Any]:
@@ -84,7 +84,7 @@ class Pool:
         sides = np.zeros(int(self.units.max()) + 1, dtype=bool)
         sides[self.units[: self.split]] = True
         if sides[self.units[self.split :]].any():
-            raise InputError("people takes numbers of which none stands on both sides")
+            raise InputError("people must be numbers of which none stands on both sides")
         return sides
 
     def values(self, column: int, rows: Indices) -> Array:

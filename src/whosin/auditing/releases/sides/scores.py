@@ -30,7 +30,7 @@ LEARNED_SCORES = 30
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores, one row a record; each belongs to a column, or to none, and speaks of its spread, or does not."""
+    """Scores, one row per record; each belongs to a column, or to none, and speaks of its spread, or does not."""
 
     values: Array
     owners: tuple[str | None, ...]
