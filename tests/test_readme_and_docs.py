@@ -32,7 +32,13 @@ def commands(page: Path) -> list[str]:
     return [line.removeprefix("$ ") for line in lines if re.match(r"\$ whosin\b", line)]
 
 
-NEEDS = {"README.md": "sqlalchemy", "ledger.md": "sqlalchemy", "generators.md": "torch", "models.md": "opacus"}
+NEEDS = {
+    "README.md": "sqlalchemy",
+    "ledger.md": "sqlalchemy",
+    "generators.md": "torch",
+    "language-models.md": "torch",
+    "models.md": "opacus",
+}
 """Pages that need an extra; without it they are skipped."""
 
 

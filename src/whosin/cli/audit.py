@@ -185,9 +185,10 @@ def _of_tables(
 
 def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
     from whosin.auditing.measuring.score_table import audit_score_table
+    from whosin.auditing.models.sequences import token_table
     from whosin.tables import read_table
 
-    table = read_table(path)
+    table = token_table(path) or read_table(path)
     with render.progress(f"Auditing {len(table)} scores") as progress:
         return _heard(lambda: audit_score_table(table, member_column, progress=progress, **options))
 

@@ -5,9 +5,12 @@ import zlib
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.auditing import token_scores
+from whosin.auditing.models.sequences import token_table
+from whosin.cli.app import app
 from whosin.errors import InputError, InputTypeError
 
 ROWS = [[-0.1, -2.0, -0.3, -4.0], [-1.0], [-0.5, -0.25]]
@@ -89,6 +92,33 @@ def test_what_a_model_remembers_is_found_and_a_null_is_not():
 def test_bad_input_is_named(call, error, said):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_a_file_of_lines_is_audited_from_the_command_line(tmp_path):
+    rng = np.random.default_rng(0)
+    file = tmp_path / "notes.jsonl"
+    with open(file, "w", encoding="utf-8") as lines:
+        for member in [True, False] * 60:
+            rows = (-rng.exponential(1.0 if member else 3.0, size=(2, 30))).tolist()
+            moments = {"means": [-2.0] * 30, "deviations": [1.0] * 30}
+            line = {"member": member, "ward": "north", "log_probs": rows[0], "reference": rows[1], "text": "a note"}
+            lines.write(json.dumps({**line, **moments}) + "\n")
+    done = CliRunner().invoke(app, ["audit", "--scores", str(file), "--group", "ward", "--json"])
+    found = json.loads(done.stdout)
+    assert found["query"] == "loss, zlib, min_k, min_k_plus, reference"
+    assert found["advantage"]["lower"] > 0.5
+    assert [group["label"] for group in found["groups"]] == ["north"]
+
+
+def test_other_files_are_left_to_the_reader_of_tables(tmp_path):
+    file = tmp_path / "scores.csv"
+    file.write_text('member,"log_probs"\n1,2\n', encoding="utf-8")
+    assert token_table(file) is None
+    file = tmp_path / "scores.jsonl"
+    file.write_text('{"member": 1, "score": 2.0}\n', encoding="utf-8")
+    assert token_table(file) is None
+    with pytest.raises(InputError, match=r"scores must be a file that can be read, got .*gone\.jsonl"):
+        token_table(tmp_path / "gone.jsonl")
 
 
 def test_a_bad_line_of_a_file_is_named(tmp_path):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
+from whosin.tables import Table, as_table
 
-__all__ = ["token_scores"]
+__all__ = ["token_scores", "token_table"]
 
 Array = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def token_scores(
     log_probs : sequences of numbers, matrix, or path
         ln p(token | tokens before it) of each token of each sequence: a list of lists, or a matrix with NaN where a
         sequence has ended. Or a file of JSON lines, each a list of numbers or an object with "log_probs" and, where
-        known, "text" and "reference".
+        known, "text", "reference", and "means" with "deviations" (the moments).
     texts : sequence of str, optional
         The sequences as text, for "zlib".
     reference : like ``log_probs``, optional
@@ -73,41 +74,65 @@ def token_scores(
     >>> list(scores)
     ['loss', 'zlib', 'min_k']
     >>> scores["min_k"].round(2).tolist()
-    [-1.15, -1.5]
+    [-2.0, -1.5]
     """
     part = check_number("share", share, low=0.0, high=1.0, open_low=True)
     if isinstance(log_probs, str | Path):
-        log_probs, texts, reference = _from_lines(Path(log_probs), texts, reference)
+        lines = _lines(Path(log_probs))
+        log_probs = [line["log_probs"] for line in lines]
+        texts = _all_of(lines, "text") if texts is None else texts
+        reference = _all_of(lines, "reference") if reference is None else reference
+        means, deviations = _all_of(lines, "means"), _all_of(lines, "deviations")
+        moments = (means, deviations) if moments is None and means and deviations else moments
     tokens = _sequences("log_probs", log_probs)
-    scores = {"loss": np.array([row.mean() for row in tokens])}
+    sums, counts = np.array([row.sum() for row in tokens]), np.array([len(row) for row in tokens])
+    scores = {"loss": sums / counts}
     if texts is not None:
-        sizes = _compressed_sizes(texts, len(tokens))
-        scores["zlib"] = np.array([row.sum() for row in tokens]) / sizes
+        scores["zlib"] = sums / _compressed_sizes(texts, len(tokens))
     scores["min_k"] = np.array([_lowest(row, part) for row in tokens])
     if moments is not None:
         scores["min_k_plus"] = np.array([_lowest(row, part) for row in _standardised(tokens, moments)])
     if reference is not None:
         others = _sequences("reference", reference, count=len(tokens))
-        pairs = zip(tokens, others, strict=True)
-        scores["reference"] = np.array([(own.sum() - other.sum()) / len(own) for own, other in pairs])
+        scores["reference"] = (sums - [row.sum() for row in others]) / counts
     return scores
 
 
-def _from_lines(path: Path, texts: Any, reference: Any) -> tuple[list[Any], Any, Any]:
-    """Return log probabilities, texts and the reference of a file; what the caller gave wins."""
+def token_table(path: Path) -> Table | None:
+    """Return the scores of a file of JSON lines as a table, with its other fields; None if it is no such file.
+
+    It is one if it ends in .jsonl or .ndjson and its first line has "log_probs". Fields that are lists are left out.
+    """
+    if path.suffix not in (".jsonl", ".ndjson") or '"log_probs"' not in _first_line(path):
+        return None
+    lines = _lines(path)
+    plain = dict.fromkeys(name for line in lines for name, value in line.items() if not isinstance(value, list))
+    fields = {name: [line.get(name) for line in lines] for name in plain if name != "text"}
+    return as_table({**fields, **token_scores(path)}, path.name)
+
+
+def _first_line(path: Path) -> str:
     try:
-        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            return next((line for line in file if line.strip()), "")
+    except OSError as error:
+        raise InputError(f"scores must be a file that can be read, got {str(path)!r}: {error}") from error
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
             f"log_probs must be a file of JSON lines that can be read, got {str(path)!r}: {error}"
         ) from error
-    rows = [_parsed(line, f"line {number} of {path.name}") for number, line in enumerate(lines, start=1)]
-    found = {name: [row.get(name) for row in rows] for name in ("text", "reference")}
-    if texts is None and rows and all(isinstance(text, str) for text in found["text"]):
-        texts = found["text"]
-    if reference is None and rows and all(isinstance(other, list) for other in found["reference"]):
-        reference = found["reference"]
-    return [row["log_probs"] for row in rows], texts, reference
+    return [_parsed(line, f"line {number} of {path.name}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _all_of(lines: list[dict[str, Any]], name: str) -> list[Any] | None:
+    """Return a field of all lines, None if one lacks it."""
+    found = [line.get(name) for line in lines]
+    return None if None in found else found
 
 
 def _parsed(line: str, place: str) -> dict[str, Any]:
