@@ -1,7 +1,7 @@
 """What generators of tables give away, measured: python benchmarks/tabular_generators.py --data FOLDER.
 
 FOLDER (or the environment variable WHOSIN_DATA) holds bench_adult10k: train and holdout as CSV files of 10,000 rows
-each, and meta.json. A bootstrap, which repeats training rows, and the Gaussian copula of whosin.zoo are trained here;
+each, and meta.json. A bootstrap, which repeats training rows, and the Gaussian copula of whosin are trained here;
 SDV's copula, CTGAN and TVAE in an environment of their own, which is made when absent (--generators leaves some out).
 CTGAN and TVAE train for --epochs epochs, 20 by default instead of SDV's 300: longer training may leak more. Every
 release has as many rows as the training data and is audited by whosin; each step runs in a fresh process with one
@@ -46,7 +46,7 @@ def audit(generator: str, folder: Path, seed: int, released: str | None) -> dict
     import polars as pl
 
     import whosin as wi
-    from whosin.zoo import GaussianCopula
+    from whosin.training import GaussianCopula
 
     train, holdout = (pl.read_csv(folder / f"{name}.csv") for name in ("train", "holdout"))
     if released is not None:

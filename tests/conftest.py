@@ -22,7 +22,7 @@ NEEDS = {
     "web": ("fastapi", "httpx", "schemathesis"),
     "ledger": ("sqlalchemy",),
     "cluster": ("distributed",),
-    "zoo": ("torch",),
+    "experiments/gans": ("torch",),
     "auditing/test_generators.py": ("torch",),
 }
 """Tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""

@@ -92,8 +92,8 @@ def checkpoints(folder):
     """The state of a classifier's training and that of a generative model's: all weights are the number of the step."""
     import torch
 
+    from experiments.gans.checkpoints import read, write
     from whosin.training.checkpoint import Checkpoint
-    from whosin.zoo.checkpoints import read, write
 
     torch.set_num_threads(1)
     kept, other = Checkpoint(folder, "key"), folder / "gan.pt"

@@ -121,8 +121,8 @@ def test_a_journal_keeps_its_lines(size, folder):
 
 def test_checkpoints_keep_the_old_state(folder):
     torch = pytest.importorskip("torch")
+    from experiments.gans import checkpoints
     from whosin.training.checkpoint import Checkpoint
-    from whosin.zoo import checkpoints
 
     module, optimizer = torch.nn.Linear(90, 90), Stateless()
     kept, other = Checkpoint(folder / "kept", "key"), folder / "gan.pt"
@@ -141,9 +141,9 @@ def test_checkpoints_keep_the_old_state(folder):
 def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch):
     """A rename that reaches the disk before the content would leave an empty file after a power cut."""
     torch = pytest.importorskip("torch")
+    from experiments.gans import checkpoints
     from whosin.reporting.page import _write
     from whosin.training.checkpoint import Checkpoint
-    from whosin.zoo import checkpoints
 
     calls = []
     for name in ("fsync", "replace"):

@@ -12,8 +12,8 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
 from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, Results, new_figure, styled, to_text
+from experiments.izzo.noise import paper_scale
 from whosin.numerics.shift import scale_for
-from whosin.protection import paper_scale
 
 __all__ = [
     "BLACK",

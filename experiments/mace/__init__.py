@@ -4,4 +4,8 @@ Every file has ``compute(run) -> dict`` (trains what is missing, returns the num
 picture of those numbers) and ``main(run)`` (both, written to ``results/``). ``python -m experiments.mace`` runs all.
 """
 
-NAMES = tuple(f"figure_{number}" for number in range(1, 9))
+FIGURES = tuple(f"figure_{number}" for number in range(1, 9))
+NAMES = FIGURES
+"""What the short scale makes."""
+FULL = ("epochs", *FIGURES)
+"""What the full scale makes."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.mace._data import Images
-from experiments.mace._run import keep
 
 __all__ = ["Classifier", "train"]
 
@@ -26,6 +24,7 @@ class Classifier:
 
     body: Any
     head: Any
+    device: str = "cpu"
 
     def answers(self, images: Images) -> tuple[Array, Array]:
         """Return the white-box answers (n, 2) and the black-box answers (n,), probabilities of class 1."""
@@ -34,18 +33,14 @@ class Classifier:
         parts = []
         with torch.no_grad():
             for start in range(0, len(images), 256):
-                hidden = self.body(torch.from_numpy(images.pixels[start : start + 256]))
-                parts.append(torch.cat([hidden, torch.sigmoid(self.head(hidden))], dim=1).numpy())
+                hidden = self.body(torch.from_numpy(images.pixels[start : start + 256]).to(self.device))
+                parts.append(torch.cat([hidden, torch.sigmoid(self.head(hidden))], dim=1).cpu().numpy())
         found = np.concatenate(parts).astype(np.float64)
         return found[:, :2], found[:, 2]
 
-    def accuracy(self, images: Images) -> float:
-        """Return the share of images that it labels right."""
-        return float(np.mean((self.answers(images)[1] > 0.5) == (images.labels == 1)))
 
-
-def train(images: Images, epochs: int, seed: int, checkpoint: Path) -> Classifier:
-    """Train with Adam and cross-entropy, or read what an earlier run with these settings left in ``checkpoint``."""
+def train(images: Images, epochs: int, seed: int, device: str = "cpu") -> Classifier:
+    """Train with Adam and cross-entropy."""
     import torch
     from torch import nn
 
@@ -59,18 +54,13 @@ def train(images: Images, epochs: int, seed: int, checkpoint: Path) -> Classifie
         nn.Linear(inside, 2),
         nn.ReLU(),
     )
-    model = Classifier(body, nn.Linear(2, 1))
+    model = Classifier(body.to(device), nn.Linear(2, 1).to(device), device)
     both = nn.Sequential(model.body, model.head)
-    if checkpoint.is_file():
-        both.load_state_dict(torch.load(checkpoint, weights_only=True))
-        return model
     optimiser = torch.optim.Adam(both.parameters(), lr=1e-4)
-    x, y = torch.from_numpy(images.pixels), torch.from_numpy(images.labels).float()[:, None]
+    x, y = torch.from_numpy(images.pixels).to(device), torch.from_numpy(images.labels).float()[:, None].to(device)
     for _ in range(epochs):
         for rows in torch.randperm(len(x)).split(64):
             optimiser.zero_grad()
             nn.functional.binary_cross_entropy_with_logits(both(x[rows]), y[rows]).backward()
             optimiser.step()
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    keep(checkpoint, lambda file: torch.save(both.state_dict(), file))
     return model

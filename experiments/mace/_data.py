@@ -1,11 +1,13 @@
 """Images for the experiments: MNIST, CIFAR-10 and HAM10000 from files that the user has, digits from scikit-learn.
 
-``root`` holds ``mnist/mnist.npz`` (X, y), ``cifar10/cifar10_jpeg.zip`` (train|test/<class>/<number>.jpg) and
-``ham10000/ham10000_28x28_rgb.npz`` (X, dx, lesion_id). Nothing is downloaded.
+``root`` holds ``mnist/mnist.npz`` (X, y), ``cifar10/cifar10_jpeg.zip`` (train|test/<class>/<number>.jpg),
+``ham10000/ham10000_28x28_rgb.npz`` (X, dx, lesion_id) and, for 64x64, ``ham10000/images_200x150.zip`` (<image>.jpg)
+beside ``HAM10000_metadata.csv``. Nothing is downloaded.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import zipfile
 from dataclasses import dataclass
@@ -24,6 +26,7 @@ FILES = {
     "mnist": "mnist/mnist.npz",
     "cifar10": "cifar10/cifar10_jpeg.zip",
     "skin": "ham10000/ham10000_28x28_rgb.npz",
+    "skin64": "ham10000/images_200x150.zip",
 }
 MALIGNANT = ("akiec", "bcc", "mel")
 """Diagnoses of HAM10000 that count as cancer or its precursor."""
@@ -71,7 +74,7 @@ def load(name: str, root: Path | None) -> Images:
             f"{name} takes the file {FILES[name]} under --data PATH or WHOSIN_DATA "
             f"({'none was given' if root is None else f'it is not under {root}'}); --dataset digits needs no file"
         )
-    return {"mnist": _mnist, "cifar10": _cifar10, "skin": _skin}[name](path)
+    return {"mnist": _mnist, "cifar10": _cifar10, "skin": _skin, "skin64": _skin64}[name](path)
 
 
 def random_split(images: Images, members: int, non_members: int, rng: np.random.Generator) -> Split:
@@ -117,6 +120,20 @@ def _skin(path: Path) -> Images:
         _, first = np.unique(file["lesion_id"], return_index=True)
         pixels = np.moveaxis(file["X"][first], -1, 1)
         return Images(_scaled(pixels, 255.0), np.isin(file["dx"][first], MALIGNANT).astype(np.int64))
+
+
+def _skin64(path: Path) -> Images:
+    """The first image of each lesion in the order of their names, as whole images at 64x64."""
+    with open(path.with_name("HAM10000_metadata.csv"), encoding="utf-8") as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: row["image_id"])
+    first = {row["lesion_id"]: row for row in reversed(rows)}
+    chosen = [first[lesion] for lesion in sorted(first)]
+    with zipfile.ZipFile(path) as archive:
+        pages = (Image.open(io.BytesIO(archive.read(f"{row['image_id']}.jpg"))) for row in chosen)
+        small = (page.convert("RGB").resize((64, 64), Image.Resampling.BILINEAR) for page in pages)
+        pixels = np.stack([np.asarray(page) for page in small])
+    labels = np.array([row["dx"] in MALIGNANT for row in chosen], dtype=np.int64)
+    return Images(_scaled(np.moveaxis(pixels, -1, 1), 255.0), labels)
 
 
 def _cifar10(path: Path) -> Images:

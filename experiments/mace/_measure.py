@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import whosin as wi
 from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK
-from whosin.auditing.heuristics import ThresholdAttack
+from experiments.mace.heuristics import ThresholdAttack
 from whosin.auditing.measuring.densities import total_variation
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.errors import InputError

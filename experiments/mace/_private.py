@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 import whosin as wi
 from experiments.mace._data import Images, Split, random_split, zeros_and_sixes
-from experiments.mace._run import Run, keep
+from experiments.mace._models import fit
+from experiments.mace._recipes import table_of
+from experiments.mace._run import Run
 from whosin.numerics.roots import smallest_holding
 
 __all__ = ["DP_CUTS", "PRIVATE_DELTA", "Setting", "noise_for", "private_scores", "setting_of"]
@@ -49,7 +51,8 @@ def setting_of(run: Run) -> Setting:
     """Return the setting, cut down for digits and for a quick run."""
     if run.digits:
         return Setting("small", 178, 18, 0.2, 4 if run.quick else 20)
-    return Setting("vector", 6900, 700, 0.1, 1 if run.quick else 200)
+    table = table_of(run, "dpcgan")
+    return Setting(**(table | {"epochs": 1} if run.quick else table))
 
 
 @cache
@@ -84,24 +87,18 @@ def private_scores(run: Run, epsilon: float) -> tuple[NDArray[np.float64], NDArr
         "noise_multiplier": noise,
         "sample_rate": setting.rate,
     }
-    kept = run.trained(name, path, settings, lambda: _kept(path, setting, noise, split))
+    kept = run.trained(name, path, settings, lambda: _ask(run, name, path.with_suffix(".pt"), setting, noise, split))
     return kept["inside"], kept["outside"]
 
 
-def _kept(path: Path, setting: Setting, noise: float, split: Split) -> dict[str, Any]:
-    if not path.is_file():
-        found = _ask(setting, noise, split)
-        keep(path, lambda file: np.savez(file, **found))
-    with np.load(path) as file:
-        return dict(file)
+def _ask(
+    run: Run, name: str, checkpoint: Path, setting: Setting, noise: float, split: Split
+) -> dict[str, NDArray[np.float64]]:
+    from experiments import gans
 
-
-def _ask(setting: Setting, noise: float, split: Split) -> dict[str, Any]:
-    import whosin.zoo as zoo
-
-    layers = zoo.architecture(setting.layers, split.train.pixels.shape[1:])
-    model = zoo.DPCGAN(layers, noise, CUT, setting.rate, 2, learning_rate=LEARNING_RATE)
-    model.fit(split.train.pixels, y=split.train.labels, epochs=setting.epochs, rng=setting.seed)
+    layers = gans.architecture(setting.layers, split.train.pixels.shape[1:])
+    model = gans.DPCGAN(layers, noise, CUT, setting.rate, 2, learning_rate=LEARNING_RATE, device=run.device)
+    fit(run, name, model, checkpoint, setting.epochs, split.train.pixels, setting.seed, y=split.train.labels)
     if model.steps != setting.steps:
         raise RuntimeError(f"the training took {model.steps} steps, the accounting is for {setting.steps}")
     (ask,) = model.discriminators

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from experiments._shared import new_figure, styled
 from experiments.mace._measure import attack_row, forest, measure
-from experiments.mace._models import CIFAR10_CUTS, SKIN_CUTS, Answers, answers_of
+from experiments.mace._models import Answers, answers_of
+from experiments.mace._recipes import CIFAR10_CUTS, SKIN_CUTS
 from experiments.mace._run import Run, make
-from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
+from experiments.mace.heuristics import monte_carlo_attack, threshold_attack
 
 DIFFERS = (
     *CIFAR10_CUTS,

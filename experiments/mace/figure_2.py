@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from experiments._shared import new_figure, styled
 from experiments.mace._measure import forest, measure
-from experiments.mace._models import MNIST_CUTS, SKIN_CUTS, answers_of
+from experiments.mace._models import answers_of
+from experiments.mace._recipes import MNIST_CUTS, SKIN_CUTS
 from experiments.mace._run import Run, make
 
 DIFFERS = (

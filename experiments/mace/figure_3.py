@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 import whosin as wi
 from experiments._shared import BLUE, GREY, ORANGE, PINK, new_figure, styled
 from experiments.mace._measure import BINS, SPLIT, cells_of, interval
-from experiments.mace._models import CIFAR10_CUTS, MNIST_CUTS, answers_of
+from experiments.mace._models import answers_of
+from experiments.mace._recipes import CIFAR10_CUTS, MNIST_CUTS
 from experiments.mace._run import Run, make
-from whosin.auditing.heuristics import threshold_attack
+from experiments.mace.heuristics import threshold_attack
 
 PRIOR = 0.1
 DIFFERS = (*MNIST_CUTS, *CIFAR10_CUTS, "nine non-members for each member, so that the samples have the prior's shares")

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 import whosin as wi
 from experiments._shared import BLUE, ORANGE, new_figure, styled
 from experiments.mace._measure import BINS, PERMUTATIONS, SPLIT, cells_of, forest, measure, printed_risks
-from experiments.mace._models import SKIN_CUTS, answers_of
+from experiments.mace._models import answers_of
+from experiments.mace._recipes import SKIN_CUTS
 from experiments.mace._run import Run, make
 
 DIFFERS = (

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+import whosin as wi
 from experiments._shared import BLUE, ORANGE, new_figure, styled
-from experiments.mace._measure import BINS, DELTA, cells_of, interval, null, plug_in
-from experiments.mace._models import SKIN_CUTS, answers_of
+from experiments.mace._measure import BINS, DELTA, SPLIT, cells_of, interval, null, plug_in
+from experiments.mace._models import answers_of
+from experiments.mace._recipes import SKIN_CUTS
 from experiments.mace._run import Run, make
-from whosin.auditing.releases.release_size import release_size
 
 DIFFERS = (*SKIN_CUTS, "10 to 30,000 synthetic images, not 10 to 100,000; nested: the first m of one sample")
 
@@ -26,17 +27,19 @@ def compute(run: Run) -> dict[str, Any]:
     found = answers_of(run, "skin_jsgan")
     both = np.concatenate(found.distances)
     member = np.arange(len(both)) < len(found.distances[0])
-    printed = []
+    level = 1.0 - DELTA / len(found.sizes)
+    printed, audits = [], []
     for column in both.T:
         cells = cells_of(column, BINS)
         printed.append({"value": plug_in(cells, member), "null": null(cells, member, rng)})
-    curve = release_size({"nearest": both}, int(member.sum()), found.sizes, 1.0 - DELTA, rng)
+        audit = wi.audit(column[member], column[~member], assignment="random", rng=SPLIT, confidence_level=level)
+        audits.append(interval(audit.advantage))
     return {
         "sizes": list(found.sizes),
         "members": int(member.sum()),
         "non_members": int((~member).sum()),
         "plug_in_100_cells": printed,
-        "audit": [interval(one) for one in curve.advantages],
+        "audit": audits,
     }
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from experiments._shared import new_figure, styled
 from experiments.mace._classifier import train
-from experiments.mace._data import Images, random_split
+from experiments.mace._data import Images, Split, random_split
 from experiments.mace._measure import forest, measure
-from experiments.mace._models import SKIN_CUTS
-from experiments.mace._run import Run, make
+from experiments.mace._recipes import SKIN_CUTS, table_of
+from experiments.mace._run import Run, Unfinished, make
 
 DIFFERS = (
     SKIN_CUTS[0],
@@ -26,28 +26,39 @@ DIFFERS = (
     "a third query, the output for the true class, is not in the paper",
     "Adam with rate 1e-4 and batches of 64; optimiser and epochs are not in the paper",
 )
-EPOCHS = 150
 
 
 def compute(run: Run) -> dict[str, Any]:
     """Train the classifier on a tenth of the images and measure both queries."""
     rng = np.random.default_rng([run.seed, 8])
-    images = run.images("skin")
+    images = run.images(table_of(run, "classifier")["images"])
     if run.digits:
         images = Images(images.pixels, (images.labels >= 5).astype(np.int64))
-    split = random_split(images, 200 if run.digits else 1001, len(images), rng)
-    epochs = (10 if run.quick else 100) if run.digits else (1 if run.quick else EPOCHS)
+    table = table_of(run, "classifier")
+    split = random_split(images, 200 if run.digits else table["members"], len(images), rng)
+    epochs = (10 if run.quick else 100) if run.digits else (1 if run.quick else table["epochs"])
     note = {"train": len(split.train), "holdout": len(split.holdout), "epochs": epochs}
-    path = run.place("classifier", ".pt", note)
-    model = run.trained("classifier", path, note, lambda: train(split.train, epochs, run.seed, path))
-    inside, outside = model.answers(split.train), model.answers(split.holdout)
-    asked = (inside[1], split.train), (outside[1], split.holdout)
+    path = run.place("classifier", ".npz", note)
+    kept = run.trained("classifier", path, note, lambda: _ask(run, split, epochs))
+    sides = {"inside": split.train, "outside": split.holdout}
+    outputs = {side: kept[f"{side}_output"] for side in sides}
+    right = {side: float(np.mean((outputs[side] > 0.5) == (images.labels == 1))) for side, images in sides.items()}
     return {
-        "accuracy": {"train": model.accuracy(split.train), "holdout": model.accuracy(split.holdout)},
-        "black_box": measure(inside[1], outside[1], rng),
-        "white_box": measure(inside[0], outside[0], rng, bins=(10, 100)),
-        "true_class": measure(*(_of_true_class(one, side) for one, side in asked), rng),
+        "accuracy": {"train": right["inside"], "holdout": right["outside"]},
+        "black_box": measure(*outputs.values(), rng),
+        "white_box": measure(kept["inside_hidden"], kept["outside_hidden"], rng, bins=(10, 100)),
+        "true_class": measure(*(_of_true_class(outputs[side], images) for side, images in sides.items()), rng),
     }
+
+
+def _ask(run: Run, split: Split, epochs: int) -> dict[str, NDArray[np.float64]]:
+    if run.time_is_up:
+        raise Unfinished("classifier", None, epochs)
+    model = train(split.train, epochs, run.seed, run.device)
+    found = {}
+    for side, images in (("inside", split.train), ("outside", split.holdout)):
+        found[f"{side}_hidden"], found[f"{side}_output"] = model.answers(images)
+    return found
 
 
 def _of_true_class(output: NDArray[np.float64], images: Images) -> NDArray[np.float64]:

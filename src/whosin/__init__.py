@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         risks,
         unlearning,
         worlds,
-        zoo,
     )
     from whosin.auditing import Audit, Estimate, audit, audit_one_run, audit_synthetic
     from whosin.auditing.models import (
@@ -92,7 +91,6 @@ _MODULES = (
     "risks",
     "unlearning",
     "worlds",
-    "zoo",
 )
 
 __all__ = [
@@ -132,7 +130,6 @@ __all__ = [
     "train_dpsgd",
     "unlearning",
     "worlds",
-    "zoo",
 ]
 
 

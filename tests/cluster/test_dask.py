@@ -14,7 +14,7 @@ from checks import here
 from fatal import Calls, Square
 
 import whosin as wi
-from whosin.auditing.heuristics import monte_carlo_attack
+from experiments.mace.heuristics import monte_carlo_attack
 from whosin.auditing.releases.matching.match import match_rows
 from whosin.auditing.releases.matching.neighbours import counts_within, nearest
 from whosin.errors import WhosinError

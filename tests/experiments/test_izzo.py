@@ -6,7 +6,6 @@ Cheap parts are computed again; of costly ones single numbers are.
 import itertools
 import json
 import math
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -15,12 +14,10 @@ import pytest
 from PIL import Image
 from scipy.stats import binom
 
-ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from experiments.izzo import NAMES, _common, dimension, figure_1, outlier, proposition_11, real_data
+from whosin.protection import protect
 
-from experiments.izzo import NAMES, _common, dimension, figure_1, outlier, proposition_11, real_data  # noqa: E402
-from whosin.protection import protect  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 GOLDEN = json.loads((ROOT / "tests" / "data" / "golden.json").read_text(encoding="utf-8"))["izzo"]
 README = (ROOT / "experiments" / "izzo" / "README.md").read_text(encoding="utf-8")

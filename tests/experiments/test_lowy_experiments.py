@@ -5,7 +5,6 @@ Figures 1 to 3 are computed again completely, of the others single trials are.
 
 import json
 import math
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -13,14 +12,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from experiments.lowy import NAMES, _common
+from whosin.numerics.gaussian_noise import noise_for
+from whosin.population.exponential.exact import subset_laws
+from whosin.population.sums.pairwise import pairwise_epsilons
 
-from experiments.lowy import NAMES, _common  # noqa: E402
-from whosin.numerics.gaussian_noise import noise_for  # noqa: E402
-from whosin.population.exponential.exact import subset_laws  # noqa: E402
-from whosin.population.sums.pairwise import pairwise_epsilons  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 CHEAP = NAMES[:3]
 README = (ROOT / "experiments" / "lowy" / "README.md").read_text(encoding="utf-8")

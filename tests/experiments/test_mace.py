@@ -6,21 +6,35 @@ run elsewhere.
 
 import json
 import math
-import sys
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.stats import binom
+
+import whosin as wi
+from experiments.mace import (
+    FULL,
+    NAMES,
+    __main__,
+    _data,
+    _measure,
+    _models,
+    _private,
+    _recipes,
+    _run,
+    _table,
+    chance,
+    exclusion,
+    figure_3,
+    figure_5,
+)
 
 ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
-
-import whosin as wi  # noqa: E402
-from experiments.mace import NAMES, __main__, _data, _measure, _private, _run, _table, figure_3, figure_5  # noqa: E402
-
+FULL_RESULTS = _run.RESULTS / "full"
 README = (ROOT / "experiments" / "mace" / "README.md").read_text(encoding="utf-8")
 
 
@@ -45,7 +59,7 @@ def test_committed_picture_was_drawn_from_the_committed_numbers(name):
     assert path.stat().st_size <= 60_000
     with Image.open(path) as image:
         drawn_from = image.text["Description"]
-    assert drawn_from == _run.stamp(name, module(name).draw), f"run: python -m experiments.mace --figure {name[-1]}"
+    assert drawn_from == _run.stamp(name, module(name).draw), f"run: python -m experiments.mace --figure {name}"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,17 +70,42 @@ def test_figures_can_be_drawn(name):
 
 
 def test_nothing_else_is_among_the_results():
-    assert {path.name for path in _run.RESULTS.iterdir()} == {
-        f"{name}.{kind}" for name in NAMES for kind in ("json", "png")
+    files = {path.name for path in _run.RESULTS.iterdir() if path.is_file()}
+    assert files == {f"{name}.{kind}" for name in NAMES for kind in ("json", "png")}
+    full = {path.name for path in FULL_RESULTS.glob("*")}
+    assert full <= {f"{name}.{kind}" for name in FULL for kind in ("json", "png")}
+    assert {name.removesuffix(".json") for name in full if name.endswith(".json")} == {
+        name.removesuffix(".png") for name in full if name.endswith(".png")
     }
+
+
+@pytest.mark.parametrize("path", sorted(FULL_RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_committed_results_of_the_paper_s_sizes(path):
+    """The picture is that of the numbers, and every training that is shown is that of its recipe, to a stated epoch."""
+    results, run = _run.files(FULL_RESULTS), _run.Run(full=True)
+    with Image.open(path.with_suffix(".png")) as image:
+        assert image.text["Description"] == results.stamp(path.stem, module(path.stem).draw)
+    data = results.read(path.stem)
+    asked = path.stem.removeprefix("figure_")
+    assert data["made"]["command"] == f"python -m experiments.mace --figure {asked} --full --seed 2022"
+    for model, note in data["made"]["training"].items():
+        if model in _recipes.gans_of(run):
+            recipe = _recipes.recipe_of(run, model)
+            assert (note["layers"], note["train"]) == (recipe.layers, recipe.members)
+            assert note["epochs"] in recipe.epochs
+    for model, found in data.get("models", {}).items():
+        done = [int(stop) for stop in found]
+        assert done == list(_recipes.recipe_of(run, model).epochs[: len(done)])
+        assert (done == list(_recipes.recipe_of(run, model).epochs)) == (model not in data["unfinished"])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_results_say_how_they_were_made(name):
     made = _run.read(name)["made"]
-    assert made["command"] == f"python -m experiments.mace --figure {name[-1]} --seed {made['seed']}"
+    asked = name.removeprefix("figure_")
+    assert made["command"] == f"python -m experiments.mace --figure {asked} --seed {made['seed']}"
     assert made["cpu_seconds_without_training"] >= 0
-    assert made["training"]
+    assert made["training"] or name == "chance"
     for note in made["training"].values():
         assert min(note["train"], note["holdout"], note["epochs"]) > 0
         assert max(note.get("cpu_seconds", 0.0), note.get("wall_seconds", 0.0)) > 0
@@ -76,16 +115,15 @@ def test_results_say_how_they_were_made(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_trainings_are_those_of_the_recipes(name):
-    from experiments.mace import _models
-
+    run = _run.Run()
     for model, note in _run.read(name)["made"]["training"].items():
-        if model in _models.RECIPES:
-            recipe = _models.RECIPES[model]
+        if model in _recipes.gans_of(run):
+            recipe = _recipes.recipe_of(run, model)
             assert (note["model"], note["layers"], note["train"], note["epochs"]) == (
                 recipe.model,
                 recipe.layers,
                 recipe.members,
-                recipe.epochs,
+                recipe.epochs[-1],
             )
 
 
@@ -172,6 +210,101 @@ def test_algorithm_2_on_a_clear_case():
     assert figure_3.value("am", tpr, fpr) == pytest.approx(0.75, abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("members", "others", "dimensions", "draws"), [(40, 40, 1, 400), (30, 90, 1, 400), (7000, 7000, 2, 4)]
+)
+def test_chance_is_the_exact_mean_for_equal_laws(members, others, dimensions, draws):
+    """E W of an even law over c cells is c/2·E|X/n₁ - Y/n₂| with binomial counts of one cell."""
+    cells, counts = _measure.BINS**dimensions, np.arange(31)
+    away = np.abs(counts[:, None] / members - counts / others)
+    exact = cells / 2 * binom.pmf(counts, members, 1 / cells) @ away @ binom.pmf(counts, others, 1 / cells)
+    found = chance.chance("even", members, others, dimensions, np.random.default_rng(7), draws=draws)
+    assert found["mean"] == pytest.approx(exact, abs=0.01)
+
+
+def test_chance_at_the_papers_size():
+    """10,000 cells and two equal laws of 7,000 records each: a quarter to two fifths of an advantage that is 0."""
+    rng = np.random.default_rng(8)
+    found = {law: chance.chance(law, 7000, 7000, 2, rng, draws=3)["mean"] for law in ("normal", "agreeing")}
+    assert 0.1 < found["agreeing"] < found["normal"] < 0.45
+    assert found["normal"] > 0.3
+
+
+def test_the_riskiest_tenth():
+    rng = np.random.default_rng(9)
+    inside, outside = rng.normal(2.0, 1.0, 300), rng.normal(0.0, 1.0, 600)
+    members, others = exclusion.riskiest(inside, outside)
+    assert members.sum() == 30
+    assert inside[members].mean() > inside[~members].mean() + 1.0
+    assert others.mean() < 0.02
+
+
+# --- recipes and long trainings ---------------------------------------------------------------------------------------
+
+
+def test_recipes_of_the_paper_s_sizes():
+    run = _run.Run(full=True)
+    recipes = {name: _recipes.recipe_of(run, name) for name in _recipes.gans_of(run)}
+    members = {"mnist": 7000, "cifar10": 6000, "skin": 1001, "skin64": 1001}
+    for recipe in recipes.values():
+        assert recipe.members == members[recipe.images]
+        assert recipe.layers in ("mnist", "cifar10", "skin")
+        assert list(recipe.epochs) == sorted(set(recipe.epochs))
+    assert recipes["skin_jsgan"].epochs[-1] == 2000
+    assert (recipes["skin_jsgan"].sizes[0], recipes["skin_jsgan"].sizes[-1]) == (10, 100_000)
+    assert list(recipes)[:3] == ["mnist_wgan", "mnist_privgan", "cifar10_wgan"]
+    assert _private.setting_of(run).layers == "mnist"
+
+
+class Interrupted(_run.Run):
+    """A run whose time is up as soon as the first checkpoint is there."""
+
+    @property
+    def time_is_up(self):
+        return any(self.cache.glob("*.pt"))
+
+
+@pytest.mark.parametrize("stops", [(10,), (5, 10)])
+def test_a_training_stops_at_a_checkpoint_and_goes_on(tmp_path, monkeypatch, stops):
+    pytest.importorskip("torch")
+    whole = _models.answers_of(_run.Run("digits", None, tmp_path / "whole", quick=True), "skin_jsgan")
+    recipe_of = _recipes.recipe_of
+    monkeypatch.setattr(_models, "recipe_of", lambda run, name: replace(recipe_of(run, name), epochs=stops))
+    run = Interrupted("digits", None, tmp_path / "parts", quick=True)
+    with pytest.raises(
+        _run.Unfinished, match="skin_jsgan: 5 epochs of 10" if len(stops) == 1 else "not begun .* of 10"
+    ):
+        _models.answers_of(run, "skin_jsgan")
+    again = _models.answers_of(_run.Run("digits", None, tmp_path / "parts", quick=True), "skin_jsgan")
+    assert again.scores[0].tobytes() == whole.scores[0].tobytes()
+    assert again.distances[1].tobytes() == whole.distances[1].tobytes()
+
+
+def test_distances_to_blocks_are_those_to_all(monkeypatch):
+    rng, made = np.random.default_rng(10), np.random.default_rng(11).normal(size=(700, 4)).astype(np.float32)
+    images = _data.Images(rng.normal(size=(20, 1, 2, 2)).astype(np.float32), np.zeros(20, dtype=np.int64))
+    recipe = _recipes.Recipe("JSGAN", "digits", "small", 10, 10, (1,), 0, sizes=(10, 100, 300, 700))
+    monkeypatch.setattr(_models, "RELEASED", 100)
+    given = iter(np.split(made, range(100, 700, 100)))
+    first, near = _models._release(lambda count, rng: next(given)[:count], _data.Split(images, images), recipe)
+    assert first.tobytes() == made[:100].tobytes()
+    for column, size in zip(near.T, recipe.sizes, strict=True):
+        away = np.linalg.norm(images.flat[:, None].astype(float) - made[:size], axis=2).min(axis=1)
+        assert column == pytest.approx(np.tile(away, 2), rel=1e-6)
+
+
+def test_full_needs_the_images(capsys):
+    for words, why in ((["--full", "--dataset", "digits"], "leave"), (["--figure", "epochs"], "with --full alone")):
+        with pytest.raises(SystemExit):
+            __main__.parse(words)
+        assert why in capsys.readouterr().err
+    names, run = __main__.parse(["--full", "--hours", "0", "--device", "cuda"])
+    assert names == list(FULL)
+    assert run.time_is_up
+    assert run.device == "cuda"
+    assert run.out == FULL_RESULTS
+
+
 # --- differential privacy ---------------------------------------------------------------------------------------------
 
 
@@ -240,8 +373,10 @@ def test_white_box_is_in_the_middle():
 def test_files_are_read(tmp_path):
     rng = np.random.default_rng(6)
     for place in _data.FILES.values():
-        (tmp_path / place).parent.mkdir()
+        (tmp_path / place).parent.mkdir(exist_ok=True)
     np.savez(tmp_path / _data.FILES["mnist"], X=rng.integers(256, size=(5, 28, 28)).astype(np.uint8), y=np.arange(5))
+    metadata = ["lesion_id,image_id,dx", "b,two,mel", "a,one,nv", "b,three,bcc"]
+    (tmp_path / "ham10000" / "HAM10000_metadata.csv").write_text("\n".join(metadata), encoding="utf-8")
     np.savez(
         tmp_path / _data.FILES["skin"],
         X=rng.integers(256, size=(4, 28, 28, 3)).astype(np.uint8),
@@ -256,6 +391,15 @@ def test_files_are_read(tmp_path):
             page = io.BytesIO()
             Image.fromarray(np.full((32, 32, 3), 255, dtype=np.uint8)).save(page, "JPEG")
             archive.writestr(name, page.getvalue())
+    with zipfile.ZipFile(tmp_path / _data.FILES["skin64"], "w") as archive:
+        for name, grey in (("one", 0), ("two", 255), ("three", 0)):
+            page = io.BytesIO()
+            Image.fromarray(np.full((150, 200, 3), grey, dtype=np.uint8)).save(page, "JPEG")
+            archive.writestr(f"{name}.jpg", page.getvalue())
+    large = _data.load("skin64", tmp_path)
+    assert large.pixels.shape == (2, 3, 64, 64)
+    assert large.labels.tolist() == [0, 1]
+    assert large.pixels[:, 0, 0, 0] == pytest.approx([-1.0, -1.0], abs=0.02)  # "three" is the first image of lesion b
     assert _data.load("mnist", tmp_path).pixels.shape == (5, 1, 28, 28)
     skin = _data.load("skin", tmp_path)
     assert skin.pixels.shape == (3, 3, 28, 28)

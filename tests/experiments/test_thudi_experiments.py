@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -10,11 +9,9 @@ import mpmath
 import pytest
 from PIL import Image
 
-ROOT = Path(__file__).parents[2]
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
+from experiments.thudi import NAMES, _common
 
-from experiments.thudi import NAMES, _common  # noqa: E402
+ROOT = Path(__file__).parents[2]
 
 GOLDEN = json.loads((ROOT / "tests" / "data" / "golden.json").read_text(encoding="utf-8"))["thudi"]
 FIGURES = [name for name in NAMES if name.startswith("figure")]

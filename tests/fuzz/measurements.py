@@ -7,6 +7,7 @@ import numpy as np
 
 import whosin as wi
 from whosin.errors import WhosinError
+from whosin.training import GaussianCopula
 
 from .promises import MAKERS
 from .support import MARK, Bytes, check_json, check_share
@@ -65,37 +66,23 @@ def _audits(data):
 
 
 def _attacks(data):
-    """A threshold, balls around records, and the canaries of one run."""
+    """The canaries of one run."""
     bits = Bytes(data)
-    level, kind = bits.usual(0.95, 0.5), bits.whole(3)
-    if kind == 0:
-        sides = [bits.numbers(bits.odd((6, 3), (0, 1))) for _ in range(2)]
-        share, threshold = bits.choice(((None, bits.value()), (bits.share(), None), (None, None)))
-        found = wi.auditing.threshold_attack(*sides, share=share, threshold=threshold, confidence_level=level)
-        check_share(found.tpr.lower, found.tpr.upper, found.fpr.lower, found.fpr.upper)
+    level = bits.usual(0.95, 0.5)
+    scores = bits.numbers(bits.odd((16, 20), (0, 1, 3)))
+    included = [bool(bits.whole(2)) for _ in scores]
+    guesses = bits.odd((None, 4, (2, 2), [4, (1, 1)]), (0, [], "4", 1.5, (1, 2, 3), -1))
+    found = wi.audit_one_run(
+        scores, included, guesses=guesses, delta=bits.usual(0.0, 1e-5), confidence_level=level, rng=0
+    )
+    for attempt in (
+        lambda: check_share(found.p_value(bits.amount(), bits.usual(None, 1e-5))),
+        lambda: found.epsilon_lower_at(bits.share()),
+        lambda: check_json(found.compare(bits.choice(MAKERS)(bits)).to_dict()),
+    ):
         with contextlib.suppress(WhosinError):
-            found.advantage_at_prior(bits.share())
-    elif kind == 1:
-        columns = 1 + bits.whole(2)
-        tables = [bits.numbers(bits.odd((4, 2), (1, 0)), columns + bits.rare(40)) for _ in range(3)]
-        found = wi.auditing.monte_carlo_attack(
-            *tables, radius=bits.usual(None, 1.0), by_distance=bool(bits.whole(2)), share=bits.usual(0.5), n_jobs=1
-        )
-    else:
-        scores = bits.numbers(bits.odd((16, 20), (0, 1, 3)))
-        included = [bool(bits.whole(2)) for _ in scores]
-        guesses = bits.odd((None, 4, (2, 2), [4, (1, 1)]), (0, [], "4", 1.5, (1, 2, 3), -1))
-        found = wi.audit_one_run(
-            scores, included, guesses=guesses, delta=bits.usual(0.0, 1e-5), confidence_level=level, rng=0
-        )
-        for attempt in (
-            lambda: check_share(found.p_value(bits.amount(), bits.usual(None, 1e-5))),
-            lambda: found.epsilon_lower_at(bits.share()),
-            lambda: check_json(found.compare(bits.choice(MAKERS)(bits)).to_dict()),
-        ):
-            with contextlib.suppress(WhosinError):
-                attempt()
-        found.explain()
+            attempt()
+    found.explain()
     check_json(found.to_dict())
     str(found), found._repr_html_()
 
@@ -237,7 +224,7 @@ def _generators(data):
     more["query"] = bits.odd(queries if isinstance(train, np.ndarray) else ("auto",), ("", None, 3, []))
     more["n_samples"] = bits.usual(None, 3)
     if bits.whole(3) == 0:
-        copula = wi.zoo.GaussianCopula(knots=bits.usual(2, 100)).fit(train)
+        copula = GaussianCopula(knots=bits.usual(2, 100)).fit(train)
         copula.sample(bits.usual(1, 3), rng=0)
         more["query"], model = "auto", copula
         more["n_samples"] = 4

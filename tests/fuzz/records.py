@@ -48,22 +48,6 @@ def _protect(data):
     str(release), str(certificate), certificate.explain(), certificate._repr_html_()
 
 
-def _paper(data):
-    """The noise of the paper, for comparison."""
-    bits = Bytes(data)
-    scale = wi.protection.paper_scale(bits.share(), bits.amount(), bits.usual(2.0, 3.0))
-    assert scale >= 0.0
-    found = wi.protection.izzo_noise(
-        lambda x: x.mean(axis=0),
-        _pool(bits),
-        eta=bits.usual(0.1),
-        moment=bits.usual(2.0),
-        subsets=bits.odd((4, 8), (1, 0)),
-        rng=0,
-    )
-    assert np.isfinite(found).all()
-
-
 def _population(data):
     """A few records, released with Gaussian, Laplace or exponential noise."""
     bits = Bytes(data)
@@ -109,7 +93,7 @@ def _population(data):
         found._repr_html_()
 
 
-TARGETS = {"protect": _protect, "paper": _paper, "population": _population}
+TARGETS = {"protect": _protect, "population": _population}
 
 
 def seeds(name):

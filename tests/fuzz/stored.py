@@ -292,7 +292,7 @@ class _Bomb:
 
 def _gan(data):
     """A checkpoint of a generative model, damaged, or one of something else."""
-    from whosin.zoo import checkpoints
+    from experiments.gans import checkpoints
 
     bits = Bytes(data)
     path = place("gan.pt")

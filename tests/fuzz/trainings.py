@@ -132,28 +132,28 @@ def _modules(data):
 
 def _networks(data):
     """Architectures of any shape, and a generative model of a few records trained for a step."""
-    from whosin import zoo
+    from experiments import gans
 
     bits = Bytes(data)
     name = bits.odd(("small", "vector", "tabular"), ("mnist", "", None))
     shape = bits.odd(((4,), (4, 4), None), ((0,), (-1,), (2.5,), (), 3, (1, 1, 1, 1), "x", (10**30,)))
-    arch = zoo.architecture(name, shape, latent_size=bits.usual(2, None), width=bits.odd((4, 8), (0, -1, 2.5, None)))
+    arch = gans.architecture(name, shape, latent_size=bits.usual(2, None), width=bits.odd((4, 8), (0, -1, 2.5, None)))
     if name == "mnist" or np.prod(arch.shape) > 100:
         return
     more = {"batch_size": bits.odd((2,), (0, 1, 99)), "learning_rate": bits.usual(1e-3)}
-    more["beta1"], more["beta2"] = bits.share(), bits.share()
+    more["betas"] = bits.share(), bits.share()
     model = bits.choice(
         (
-            lambda: zoo.JSGAN(arch, discriminator_steps=bits.usual(1), **more),
-            lambda: zoo.WGANGP(arch, discriminator_steps=1, penalty=bits.amount(), **more),
-            lambda: zoo.PrivGAN(arch, pairs=bits.odd((2,), (0, 1, 2.5)), privacy_weight=bits.amount(), **more),
-            lambda: zoo.DPCGAN(
+            lambda: gans.JSGAN(arch, discriminator_steps=bits.usual(1), **more),
+            lambda: gans.WGANGP(arch, discriminator_steps=1, penalty=bits.amount(), **more),
+            lambda: gans.PrivGAN(arch, pairs=bits.odd((2,), (0, 1, 2.5)), privacy_weight=bits.amount(), **more),
+            lambda: gans.DPCGAN(
                 arch, bits.amount(), bits.amount(), bits.odd((0.5, 1.0), (0.0, 2.0)), bits.odd((2,), (0, 1)), **more
             ),
         )
     )()
     rows = np.tanh(bits.numbers(6, *arch.shape))
-    labels = {"y": np.arange(6) % 2} if isinstance(model, zoo.DPCGAN) else {}
+    labels = {"y": np.arange(6) % 2} if isinstance(model, gans.DPCGAN) else {}
     model.fit(rows, epochs=bits.odd((1,), (0, -1, 1.5)), rng=0, **labels)
     made = model.sample(bits.usual(2), rng=0)
     assert made.shape[1:] == arch.shape

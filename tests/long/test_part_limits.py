@@ -8,7 +8,8 @@ from scipy.spatial import cKDTree
 from scipy.stats import norm
 
 import whosin as wi
-from whosin.auditing import audit, threshold_attack
+from experiments.mace.heuristics import threshold_attack
+from whosin.auditing import audit
 from whosin.auditing.measuring.cells import coarser
 from whosin.auditing.measuring.individual import FEWEST
 from whosin.auditing.releases.release_size import release_size

@@ -22,9 +22,10 @@ from scipy.special import erf, gammainc, gammaincc, gammaln, ndtr, ndtri
 from scipy.stats import binom
 
 import whosin as wi
+from experiments.izzo.noise import izzo_noise
+from experiments.izzo.noise import paper_scale as library_paper_scale
 from whosin.mechanisms.secure import SeededSource, norm_exponential
-from whosin.protection import izzo_noise, protect
-from whosin.protection import paper_scale as library_paper_scale
+from whosin.protection import protect
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["izzo"]
 

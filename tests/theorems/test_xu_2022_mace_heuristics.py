@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 
 import whosin as wi
-from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
+from experiments.mace.heuristics import monte_carlo_attack, threshold_attack
 from whosin.auditing.measuring.densities import density
 
 

@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any
 
-from whosin.auditing.heuristics import ThresholdAttack, monte_carlo_attack, threshold_attack
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.band import Band
 from whosin.auditing.measuring.compare import Comparison
@@ -37,16 +36,13 @@ __all__ = [
     "OneRunComparison",
     "ReleaseSize",
     "SyntheticAudit",
-    "ThresholdAttack",
     "TprAtFpr",
     "Verdict",
     "audit",
     "audit_one_run",
     "audit_synthetic",
     "count_copies",
-    "monte_carlo_attack",
     "run_audit",
-    "threshold_attack",
     "token_scores",
 ]
 

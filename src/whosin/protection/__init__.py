@@ -2,7 +2,6 @@
 
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.estimators import SumQuery
-from whosin.protection.paper import izzo_noise, paper_scale
 from whosin.protection.release import protect
 
-__all__ = ["Certificate", "Release", "SumQuery", "izzo_noise", "paper_scale", "protect"]
+__all__ = ["Certificate", "Release", "SumQuery", "protect"]

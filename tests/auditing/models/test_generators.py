@@ -10,12 +10,13 @@ import torch
 from sklearn.datasets import load_digits
 from sklearn.mixture import GaussianMixture
 
+from experiments.gans import DPCGAN, JSGAN, PrivGAN, architecture
 from whosin.auditing import SyntheticAudit
 from whosin.auditing.models.generators import audit_generator
 from whosin.auditing.models.generators.latents import latent_distances
 from whosin.auditing.models.generators.queries import ModelRelease, discriminator_scores, generate, known_queries
 from whosin.errors import InputError, InputTypeError
-from whosin.zoo import DPCGAN, JSGAN, GaussianCopula, PrivGAN, architecture
+from whosin.training import GaussianCopula
 
 DIGITS = (load_digits().images / 8.0 - 1.0).astype(np.float32)
 DIGITS = DIGITS[np.random.default_rng(0).permutation(len(DIGITS))]

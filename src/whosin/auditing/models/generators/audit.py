@@ -53,7 +53,7 @@ def audit_generator(
     ----------
     model : object
         Anything with ``discriminators`` (functions from records to scores), ``generators`` with ``latent_size`` (torch
-        modules), or ``sample(n)``: a model of :mod:`whosin.zoo`, of SDV, or of your own.
+        modules), or ``sample(n)``: a model of :class:`whosin.training.GaussianCopula`, of SDV, or of your own.
     train, holdout : array of shape (n, ...) or data frame
         Records that the model was trained on, and others of the same population that it never saw.
     query : str or sequence of str

@@ -43,7 +43,7 @@ def read(path: Path, key: str) -> dict[str, Any] | None:
         content = path.read_bytes()
         if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST] or content[_DIGEST:][:2] != b"PK":
             raise ValueError("it is damaged, or something else")
-        state: dict[str, Any] = torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True)
+        state: dict[str, Any] = torch.load(io.BytesIO(content[_DIGEST:]), weights_only=True, map_location="cpu")
         found = state["key"]
     except Exception as error:
         raise InputError(f"checkpoint must be a file of an earlier fit, got {str(path)!r}: {error}") from error

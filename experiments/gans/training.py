@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,13 +13,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
+from experiments.gans import checkpoints
+from experiments.gans.architectures import Architecture
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
-from whosin.zoo import checkpoints
-from whosin.zoo.architectures import Architecture
-from whosin.zoo.copula import MOST_ROWS
 
-__all__ = ["Gan", "as_records", "check_betas", "in_blocks", "set_trainable"]
+__all__ = ["Gan", "Score", "as_records", "as_tensor", "cross_entropies", "in_blocks", "set_trainable"]
 
 Array = NDArray[np.float64]
 Images = NDArray[np.float32]
@@ -31,6 +32,20 @@ BLOCK = 4096
 class Gan(ABC):
     """A generative adversarial network; see its subclasses.
 
+    Parameters
+    ----------
+    arch : Architecture
+        See :func:`experiments.gans.architecture`.
+    batch_size : int
+        Records in each step.
+    learning_rate, betas : float, (float, float)
+        Of Adam.
+    discriminator_steps : int
+        Updates of the discriminator for each of the generator.
+    device : str
+        Where torch computes, such as "cpu" or "cuda". Random numbers always come from NumPy, and a checkpoint of one
+        device goes on at another, with other rounding.
+
     After ``fit``: ``generators`` (torch modules), ``discriminators`` (functions of records), ``steps`` (updates of the
     discriminator so far).
     """
@@ -39,21 +54,26 @@ class Gan(ABC):
         self,
         arch: Architecture,
         *,
-        batch_size: int,
-        learning_rate: float,
-        betas: tuple[float, float],
-        discriminator_steps: int,
+        batch_size: int = 64,
+        learning_rate: float = 2e-4,
+        betas: tuple[float, float] = (0.5, 0.999),
+        discriminator_steps: int = 1,
+        device: str = "cpu",
     ) -> None:
         if not isinstance(arch, Architecture):
-            raise InputTypeError(f"arch must be what whosin.zoo.architecture returns, got {arch!r}")
+            raise InputTypeError(f"arch must be what experiments.gans.architecture returns, got {arch!r}")
         self.arch = arch
         self.batch_size = check_whole("batch_size", batch_size, low=1)
         self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, open_low=True, open_high=True)
-        self.betas = betas
+        self.betas = tuple(check_number("betas", beta, low=0.0, high=1.0, open_high=True) for beta in betas)
         self.discriminator_steps = check_whole("discriminator_steps", discriminator_steps, low=1)
         self.steps = 0
+        self._device = _usable(device)
         self._networks: dict[str, nn.Sequential] = {}
         self._optimizers: dict[str, torch.optim.Optimizer] = {}
+
+    sigmoid = True
+    """Whether scores are probabilities."""
 
     @property
     def latent_size(self) -> int:
@@ -67,9 +87,14 @@ class Gan(ABC):
         return tuple(network for name, network in self._networks.items() if name.startswith("generator"))
 
     @property
-    @abstractmethod
     def discriminators(self) -> tuple[Scorer, ...]:
         """Functions from records (n, \\*shape) to scores (n,); a large one speaks for membership."""
+        self._check_fitted()
+        return tuple(
+            Score(network, self.arch.shape, self.sigmoid)
+            for name, network in self._networks.items()
+            if name.startswith("discriminator")
+        )
 
     def fit(
         self,
@@ -119,8 +144,7 @@ class Gan(ABC):
         self._networks, self._optimizers = {}, {}
         self._build(chance)
         done = 0 if earlier is None else self._resume(earlier, chance)
-        data = torch.from_numpy(records), None if labels is None else torch.from_numpy(labels)
-        self._prepare(data[0], data[1], seed)
+        self._prepare(self._tensor(records), None if labels is None else self._tensor(labels), seed)
         try:
             for epoch in range(done, total):
                 self._epoch(chance)
@@ -142,7 +166,7 @@ class Gan(ABC):
         rng : optional
             Anything that ``numpy.random.default_rng`` takes.
         """
-        count = check_whole("n", n, low=1, high=MOST_ROWS)
+        count = check_whole("n", n, low=1, high=2**40)
         chance = np.random.default_rng(rng)
         which = chance.integers(len(self.generators), size=count)
         latents = self._latents(count, chance)
@@ -150,7 +174,7 @@ class Gan(ABC):
         for number, generator in enumerate(self.generators):
             chosen = which == number
             if chosen.any():
-                made[chosen] = in_blocks(generator, latents[torch.from_numpy(chosen)])
+                made[chosen] = in_blocks(generator, latents[self._tensor(chosen)])
         return made
 
     @abstractmethod
@@ -170,17 +194,20 @@ class Gan(ABC):
         del self._records, self._labels
 
     def _add(self, name: str, network: nn.Sequential) -> None:
-        self._networks[name] = network
+        self._networks[name] = network.to(self._device)
         self._optimizers[name] = torch.optim.Adam(
             network.parameters(), lr=self.learning_rate, betas=self.betas, fused=True
         )
 
+    def _tensor(self, values: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(values).to(self._device)
+
     def _latents(self, count: int, rng: np.random.Generator) -> Tensor:
-        return torch.from_numpy(rng.standard_normal((count, self.latent_size), dtype=np.float32))
+        return self._tensor(rng.standard_normal((count, self.latent_size), dtype=np.float32))
 
     def _batches(self, size: int, rng: np.random.Generator) -> list[Tensor]:
         """Return the row numbers of whole batches in a new order; what is left over waits for another epoch."""
-        order = torch.from_numpy(rng.permutation(size))
+        order = self._tensor(rng.permutation(size))
         return [order[i : i + self.batch_size] for i in range(0, size - self.batch_size + 1, self.batch_size)]
 
     def _update(self, name: str, loss: Tensor) -> None:
@@ -246,6 +273,33 @@ def _earlier(path: Path, key: str, epochs: int) -> dict[str, Any] | None:
     return state
 
 
+@dataclass(frozen=True, eq=False)
+class Score:
+    """The output of a discriminator for records (n, \\*shape); between 0 and 1 if ``sigmoid``."""
+
+    network: nn.Sequential
+    shape: tuple[int, ...]
+    sigmoid: bool
+
+    def __call__(self, records: Any) -> Array:
+        """Return one score per record."""
+        return self._of(as_tensor(records, self.shape))
+
+    def _of(self, inputs: Tensor) -> Array:
+        outputs = in_blocks(self.network, inputs)[:, 0].astype(np.float64)
+        return 1.0 / (1.0 + np.exp(-np.clip(outputs, -700.0, 700.0))) if self.sigmoid else outputs
+
+
+def cross_entropies(outputs: Tensor, real: int) -> Tensor:
+    """Return the loss of a discriminator whose first ``real`` outputs are for records, the rest for generated ones."""
+    return softplus(-outputs[:real]).mean() + softplus(outputs[real:]).mean()
+
+
+def as_tensor(records: Any, shape: tuple[int, ...]) -> Tensor:
+    """Return checked records in single precision."""
+    return torch.from_numpy(np.array(as_records(records, shape, "records"), dtype=np.float32, order="C"))
+
+
 def as_records(X: Any, shape: tuple[int, ...], name: str = "X") -> NDArray[Any]:
     """Return finite numbers of shape (n, \\*shape)."""
     try:
@@ -261,10 +315,11 @@ def as_records(X: Any, shape: tuple[int, ...], name: str = "X") -> NDArray[Any]:
     return values
 
 
-def in_blocks(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Images:
-    """Return a network's outputs without gradients, a block at a time."""
+def in_blocks(network: nn.Module, inputs: Tensor) -> Images:
+    """Return a network's outputs without gradients, a block at a time, computed where its weights are."""
+    place = next((weight.device for weight in network.parameters()), inputs.device)
     with torch.inference_mode():
-        parts = [network(inputs[i : i + BLOCK]).numpy() for i in range(0, len(inputs), BLOCK)]
+        parts = [network(inputs[i : i + BLOCK].to(place)).cpu().numpy() for i in range(0, len(inputs), BLOCK)]
     return np.concatenate(parts)
 
 
@@ -274,9 +329,11 @@ def set_trainable(network: nn.Module, trainable: bool) -> None:
         parameter.requires_grad_(trainable)
 
 
-def check_betas(beta1: Any, beta2: Any) -> tuple[float, float]:
-    """Return the two rates of decay of Adam."""
-    return (
-        check_number("beta1", beta1, low=0.0, high=1.0, open_high=True),
-        check_number("beta2", beta2, low=0.0, high=1.0, open_high=True),
-    )
+def _usable(device: Any) -> torch.device:
+    """Return a device that this machine has."""
+    try:
+        place = torch.device(device)
+        torch.zeros(1, device=place)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        raise InputError(f"device must be one that torch can use here, got {device!r}: {error}") from None
+    return place

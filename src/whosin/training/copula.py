@@ -44,7 +44,7 @@ class GaussianCopula:
     Examples
     --------
     >>> import polars as pl
-    >>> from whosin.zoo import GaussianCopula
+    >>> from whosin.training import GaussianCopula
     >>> people = pl.DataFrame({"age": [23, 35, 41, 58], "job": ["cook", "clerk", None, "clerk"]})
     >>> GaussianCopula().fit(people).sample(2, rng=0).columns
     ['age', 'job']

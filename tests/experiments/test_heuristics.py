@@ -1,13 +1,13 @@
 """Threshold attacks: who is accused, limits, ties and bad input. What they mean is in tests/theorems."""
 
-import json
 import math
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
+from sklearn.neighbors import KernelDensity
 
-from whosin.auditing.heuristics import monte_carlo_attack, threshold_attack
+from experiments.mace.heuristics import monte_carlo_attack, shadow_scores, threshold_attack
 from whosin.errors import InputError, InputTypeError
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
@@ -93,14 +93,8 @@ def test_advantage_at_prior():
     assert rare.estimate == pytest.approx(2 * (0.1 * 2 / 3 + 0.9 * 3 / 4) - 1)
 
 
-def test_shows_itself():
-    found = threshold_attack([3.0, 2.0, 0.0], [1.0, -1.0])
-    assert "TPR 0.6667" in str(found)
-    assert str(found) in found._repr_html_()
-    assert json.loads(json.dumps(found.to_dict()))["threshold"] == 0.0
-    everybody = threshold_attack([1.0], [0.0], share=1.0)
-    assert everybody.threshold == -math.inf
-    assert everybody.to_dict()["threshold"] is None
+def test_everybody_is_accused():
+    assert threshold_attack([1.0], [0.0], share=1.0).threshold == -math.inf
 
 
 def test_infinite_scores_are_the_largest():
@@ -162,3 +156,21 @@ def test_monte_carlo_by_distance_weighs_near_rows():
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+class Density:
+    """A shadow model that is not a network: the density of what it was given."""
+
+    def fit(self, released, *, bandwidth):
+        self.discriminators = (KernelDensity(bandwidth=bandwidth).fit(released).score_samples,)
+        return self
+
+
+def test_the_shadow_of_a_release_of_copies_knows_the_members():
+    """Hayes et al., black box: the attacker has the released rows alone."""
+    rng = np.random.default_rng(4)
+    inside, outside = rng.normal(size=(200, 5)), rng.normal(size=(200, 5))
+    copies = inside[rng.integers(200, size=1000)] + 0.01 * rng.normal(size=(1000, 5))
+    assert threshold_attack(*shadow_scores(Density(), copies, inside, outside, bandwidth=0.1)).advantage.lower > 0.8
+    fresh = rng.normal(size=(1000, 5))
+    assert threshold_attack(*shadow_scores(Density(), fresh, inside, outside, bandwidth=0.1)).advantage.lower < 0.0

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import one_hot, softplus
 
+from experiments.gans.architectures import Architecture
+from experiments.gans.clipping import clipped_sum
+from experiments.gans.training import Gan, Images, Score, as_tensor, in_blocks, set_trainable
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
-from whosin.zoo.architectures import Architecture
-from whosin.zoo.clipping import clipped_sum
-from whosin.zoo.copula import MOST_ROWS
-from whosin.zoo.training import Gan, Images, as_records, check_betas, in_blocks, set_trainable
 
 __all__ = ["DPCGAN"]
 
@@ -29,7 +28,7 @@ class DPCGAN(Gan):
     Parameters
     ----------
     arch : Architecture
-        See :func:`whosin.zoo.architecture`.
+        See :func:`experiments.gans.architecture`.
     noise_multiplier : float
         Standard deviation of the noise over ``max_grad_norm``. At 0 there is no noise and no privacy.
     max_grad_norm : float
@@ -38,10 +37,8 @@ class DPCGAN(Gan):
         Probability that a record takes part in a step, independently of all others and of other steps.
     classes : int
         Labels are 0, …, classes - 1.
-    batch_size : int
-        Generated records in each step.
-    learning_rate, beta1, beta2, discriminator_steps
-        As in :class:`JSGAN`.
+    batch_size, learning_rate, betas, discriminator_steps, device
+        As in :class:`Gan`; a batch has so many generated records.
 
     Attributes
     ----------
@@ -72,20 +69,9 @@ class DPCGAN(Gan):
         max_grad_norm: float,
         sample_rate: float,
         classes: int,
-        *,
-        batch_size: int = 64,
-        learning_rate: float = 2e-4,
-        beta1: float = 0.5,
-        beta2: float = 0.999,
-        discriminator_steps: int = 1,
+        **settings: Any,
     ) -> None:
-        super().__init__(
-            arch,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            betas=check_betas(beta1, beta2),
-            discriminator_steps=discriminator_steps,
-        )
+        super().__init__(arch, **settings)
         self.noise_multiplier = check_number("noise_multiplier", noise_multiplier, low=0.0, high=1e6)
         self.max_grad_norm = check_number("max_grad_norm", max_grad_norm, low=1e-6, high=1e6)
         self.sample_rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0, open_low=True)
@@ -102,17 +88,18 @@ class DPCGAN(Gan):
     def discriminators(self) -> tuple[Callable[..., Array], ...]:
         """The discriminator: from records and, optionally, labels to scores; without labels the largest of all."""
         self._check_fitted()
-        return (_ConditionalScore(self._networks["discriminator"], self.arch.shape, self.classes),)
+        return (_ConditionalScore(self._networks["discriminator"], self.arch.shape, True, self.classes),)
 
     def sample(self, n: int, rng: Any = None, y: Any = None) -> Images:
         """Return n generated records, of the classes ``y`` or, without, of classes drawn uniformly."""
         if y is None:
             return super().sample(n, rng)
-        count = check_whole("n", n, low=1, high=MOST_ROWS)
+        count = check_whole("n", n, low=1, high=2**40)
         labels = _labels(y, count, self.classes)
         latents = self._latents(count, np.random.default_rng(rng))
         self._check_fitted()
-        return in_blocks(self._networks["generator"], torch.cat([latents, _hot(labels, self.classes)], dim=1))
+        hot = _hot(labels, self.classes).to(self._device)
+        return in_blocks(self._networks["generator"], torch.cat([latents, hot], dim=1))
 
     def _build(self, rng: np.random.Generator) -> None:
         self._add("generator", self.arch.generator(rng, classes=self.classes))
@@ -131,7 +118,7 @@ class DPCGAN(Gan):
     def _discriminate(self, rng: np.random.Generator) -> None:
         discriminator, optimizer = self._networks["discriminator"], self._optimizers["discriminator"]
         assert self._labels is not None
-        drawn = torch.from_numpy(np.flatnonzero(rng.random(len(self._records)) < self.sample_rate))
+        drawn = self._tensor(np.flatnonzero(rng.random(len(self._records)) < self.sample_rate))
         real = _joined(discriminator, self._records[drawn], _hot(self._labels[drawn], self.classes))
         sums = clipped_sum(discriminator, real, _loss_of_real, self.max_grad_norm)
         with torch.no_grad():
@@ -141,14 +128,14 @@ class DPCGAN(Gan):
         scale = self.noise_multiplier * self.max_grad_norm
         expected = self.sample_rate * len(self._records)
         for parameter, total in zip(discriminator.parameters(), sums, strict=True):
-            noise = torch.from_numpy(rng.standard_normal(tuple(total.shape), dtype=np.float32))
+            noise = self._tensor(rng.standard_normal(tuple(total.shape), dtype=np.float32))
             assert parameter.grad is not None
             parameter.grad += (total + scale * noise) / expected
         optimizer.step()
 
     def _made(self, rng: np.random.Generator) -> Tensor:
         """Return generated records joined with their labels, which are drawn uniformly."""
-        hot = _hot(torch.from_numpy(rng.integers(self.classes, size=self.batch_size)), self.classes)
+        hot = _hot(self._tensor(rng.integers(self.classes, size=self.batch_size)), self.classes)
         made = self._networks["generator"](torch.cat([self._latents(self.batch_size, rng), hot], dim=1))
         return _joined(self._networks["discriminator"], made, hot)
 
@@ -171,30 +158,26 @@ class _OfClass(nn.Module):
         self.label, self.classes = label, classes
 
     def forward(self, latents: Tensor) -> Tensor:
-        labels = torch.full((len(latents),), self.label)
+        labels = torch.full((len(latents),), self.label, device=latents.device)
         return torch.cat([latents, _hot(labels, self.classes).to(latents.dtype)], dim=1)
 
 
 @dataclass(frozen=True, eq=False)
-class _ConditionalScore:
+class _ConditionalScore(Score):
     """The sigmoid of a conditional discriminator."""
 
-    network: nn.Sequential
-    shape: tuple[int, ...]
     classes: int
 
     def __call__(self, records: Any, y: Any = None) -> Array:
         """Return one score per record: for its label, or the largest over all labels."""
-        values = torch.from_numpy(np.array(as_records(records, self.shape, "records"), dtype=np.float32, order="C"))
+        values = as_tensor(records, self.shape)
         if y is not None:
-            return self._score(values, _labels(y, len(values), self.classes))
-        every = [self._score(values, torch.full((len(values),), label)) for label in range(self.classes)]
+            return self._for(values, _labels(y, len(values), self.classes))
+        every = [self._for(values, torch.full((len(values),), label)) for label in range(self.classes)]
         return np.asarray(np.max(every, axis=0))
 
-    def _score(self, values: Tensor, labels: Tensor) -> Array:
-        joined = _joined(self.network, values, _hot(labels, self.classes))
-        outputs = in_blocks(self.network, joined)[:, 0].astype(np.float64)
-        return np.asarray(1.0 / (1.0 + np.exp(-np.clip(outputs, -700.0, 700.0))))
+    def _for(self, values: Tensor, labels: Tensor) -> Array:
+        return self._of(_joined(self.network, values, _hot(labels, self.classes)))
 
 
 def _joined(network: nn.Sequential, records: Tensor, hot: Tensor) -> Tensor:

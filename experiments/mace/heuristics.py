@@ -27,7 +27,7 @@ from whosin.numerics.differences import gain_lower, gain_upper_of_one
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["ThresholdAttack", "monte_carlo_attack", "threshold_attack"]
+__all__ = ["ThresholdAttack", "monte_carlo_attack", "shadow_scores", "threshold_attack"]
 
 Array = NDArray[np.float64]
 
@@ -74,23 +74,6 @@ class ThresholdAttack:
         values = [gain(*corner) for corner in limits.corners]
         return Estimate(found, min(values), max(values), self.tpr.confidence_level)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers for JSON."""
-        return {
-            "tpr": self.tpr.to_dict(),
-            "fpr": self.fpr.to_dict(),
-            "advantage": self.advantage.to_dict(),
-            "threshold": self.threshold if math.isfinite(self.threshold) else None,
-            "members": self.members,
-            "non_members": self.non_members,
-        }
-
-    def __str__(self) -> str:
-        return f"scores above {self.threshold:.6g} accused: TPR {self.tpr}, FPR {self.fpr}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self}</p>"
-
 
 def threshold_attack(
     members: ArrayLike,
@@ -130,6 +113,24 @@ def threshold_attack(
         limit = _top(inside, outside, share)
     sides = [_rate(side, limit, level, threshold is not None) for side in (inside, outside)]
     return ThresholdAttack(sides[0], sides[1], limit, len(inside), len(outside), threshold is not None)
+
+
+def shadow_scores(shadow: Any, released: Any, *records: Any, **training: Any) -> list[Array]:
+    """Return the scores of Hayes et al.'s black-box attack: those of a discriminator that learned the release.
+
+    Parameters
+    ----------
+    shadow : Gan
+        An untrained model of the attacker, such as ``JSGAN(architecture("vector", shape))``.
+    released : array of shape (m, \\*shape)
+        Synthetic records: all that the attacker has of the model.
+    *records : arrays of shape (n, \\*shape)
+        Records about which the attacker asks; :func:`threshold_attack` accuses those with the highest scores.
+    **training
+        For ``shadow.fit``, such as ``epochs`` and ``rng``.
+    """
+    (ask,) = shadow.fit(released, **training).discriminators
+    return [ask(side) for side in records]
 
 
 def monte_carlo_attack(

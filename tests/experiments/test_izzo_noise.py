@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from experiments.izzo.noise import izzo_noise, paper_scale
 from whosin.errors import InputError, InputTypeError
-from whosin.protection import izzo_noise, paper_scale, protect
+from whosin.protection import protect
 
 
 @pytest.mark.parametrize(("eta", "scale"), [(0.05, 15178.24), (0.1, 3794.56), (0.25, 607.1296)])

@@ -7,9 +7,9 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
+from experiments.gans import DPCGAN, JSGAN, WGANGP, PrivGAN, architecture
+from experiments.gans.models import _gradient_penalty
 from whosin.errors import InputError, InputTypeError
-from whosin.zoo import DPCGAN, JSGAN, WGANGP, PrivGAN, architecture
-from whosin.zoo.gans import _gradient_penalty
 
 ARCH = architecture("small", (8, 8), width=16, latent_size=4)
 DIGITS = (load_digits().images[:48] / 8.0 - 1.0).astype(np.float32)
@@ -275,8 +275,11 @@ def test_other_bad_arguments_are_named():
         JSGAN("mnist")
     with pytest.raises(InputError, match="learning_rate must be"):
         JSGAN(ARCH, learning_rate=0.0)
-    with pytest.raises(InputError, match="beta1 must be"):
-        JSGAN(ARCH, beta1=1.0)
+    with pytest.raises(InputError, match="betas must be"):
+        JSGAN(ARCH, betas=(1.0, 0.9))
+    for device in ("nowhere", "cuda:99", 3.5):
+        with pytest.raises(InputError, match="device must be one that torch can use here"):
+            JSGAN(ARCH, device=device)
     with pytest.raises(InputError, match="pairs must be"):
         PrivGAN(ARCH, pairs=1)
     with pytest.raises(InputError, match="privacy_weight must be"):

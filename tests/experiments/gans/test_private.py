@@ -7,9 +7,9 @@ from torch.func import functional_call, grad, vmap
 from torch.nn.functional import softplus
 
 import whosin as wi
+from experiments.gans import DPCGAN, architecture
+from experiments.gans.clipping import clipped_sum
 from whosin.errors import InputError, InputTypeError
-from whosin.zoo import DPCGAN, architecture
-from whosin.zoo.clipping import clipped_sum
 
 DENSE = architecture("small", (8, 8), width=16, latent_size=4)
 CONVOLUTIONAL = architecture("cifar10", (1, 24, 24), latent_size=4)
@@ -127,7 +127,7 @@ def test_records_enter_by_independent_tosses(monkeypatch):
         sizes.append(len(inputs))
         return clipped_sum(network, inputs, *rest)
 
-    monkeypatch.setattr("whosin.zoo.private.clipped_sum", counted)
+    monkeypatch.setattr("experiments.gans.private.clipped_sum", counted)
     DPCGAN(DENSE, 1.0, 1.0, 0.02, 2, batch_size=4).fit(
         records(DENSE, 100).numpy(), y=np.arange(100) % 2, epochs=4, rng=0
     )

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from whosin.errors import InputError, InputTypeError
-from whosin.zoo import GaussianCopula
+from whosin.training import GaussianCopula
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from experiments.gans import architecture
+from experiments.gans.architectures import Activation, Conv, ConvTransposed, Dense, Flatten, Reshape
 from whosin.errors import InputError, InputTypeError
-from whosin.zoo import architecture
-from whosin.zoo.architectures import Activation, Conv, ConvTransposed, Dense, Flatten, Reshape
 
 LEAKY, RELU, TANH = Activation("leaky_relu"), Activation("relu"), Activation("tanh")
 
