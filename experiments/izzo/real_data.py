@@ -38,7 +38,8 @@ from experiments.izzo._common import (
     save,
     styled,
 )
-from whosin.protection import SumQuery, izzo_noise, protect
+from experiments.izzo.noise import izzo_noise
+from whosin.protection import SumQuery, protect
 
 Array = NDArray[np.float64]
 

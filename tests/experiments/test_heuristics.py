@@ -171,6 +171,6 @@ def test_the_shadow_of_a_release_of_copies_knows_the_members():
     rng = np.random.default_rng(4)
     inside, outside = rng.normal(size=(200, 5)), rng.normal(size=(200, 5))
     copies = inside[rng.integers(200, size=1000)] + 0.01 * rng.normal(size=(1000, 5))
-    assert threshold_attack(*shadow_scores(Density(), copies, inside, outside, bandwidth=0.1)).advantage.lower > 0.8
+    assert threshold_attack(*shadow_scores(Density(), copies, inside, outside, bandwidth=0.1)).advantage.lower > 0.7
     fresh = rng.normal(size=(1000, 5))
     assert threshold_attack(*shadow_scores(Density(), fresh, inside, outside, bandwidth=0.1)).advantage.lower < 0.0
