@@ -51,10 +51,10 @@ def test_codes_rise_with_the_values_and_frequencies_are_shares(contents):
         assert (-np.log(encoder.frequencies[i]) >= 0.0).all()
 
 
-@given(three_tables(), st.permutations(range(3)), st.sampled_from(["robust", "rank"]))
-def test_exchanging_tables_changes_nothing(contents, order, scaling):
-    encoder, encoded = encode(*contents, scaling=scaling)
-    other, again = encode(*(contents[i] for i in order), scaling=scaling)
+@given(three_tables(), st.permutations(range(3)))
+def test_exchanging_tables_changes_nothing(contents, order):
+    encoder, encoded = encode(*contents)
+    other, again = encode(*(contents[i] for i in order))
     assert other.notes == encoder.notes
     for mine, theirs in zip(encoder.frequencies, other.frequencies, strict=True):
         assert mine.tolist() == theirs.tolist()
@@ -115,12 +115,6 @@ def test_a_column_of_mostly_one_value_is_scaled_by_its_standard_deviation():
     assert part.numbers.ravel().tolist() == pytest.approx([0.0] * 9 + [10.0 / 3.0], rel=1e-6)
 
 
-def test_rank_scaling_by_hand():
-    _, (part,) = encode({"a": [10.0, 10.0, 1e9, -5.0]}, scaling="rank")
-    # Average ranks, counted from one half: -5 has 1/2, the two tens 2, the largest 7/2, of 4.
-    assert part.numbers.ravel().tolist() == [0.0, 0.0, 0.75, -0.75]
-
-
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30, unique=True), st.floats(0.5, 100), st.floats(-50, 50))
 def test_robust_scaling_does_not_see_units(values, factor, shift):
     moved = [value * factor + shift for value in values]
@@ -136,17 +130,16 @@ def test_robust_scaling_does_not_see_units(values, factor, shift):
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=12))
 def test_any_finite_numbers_can_be_scaled_and_keep_their_order(values):
-    for scaling in ("robust", "rank"):
-        encoder, (part,) = encode({"a": values, "b": values}, scaling=scaling)
-        if len(set(values)) == 1:
-            assert part.number_names == ()
-            assert all("is constant" in note for note in encoder.notes)
-            continue
-        numbers = part.numbers[:, 0]
-        assert np.isfinite(numbers).all()
-        assert (np.abs(numbers) <= 1e6).all()
-        order = np.argsort(values, kind="stable")
-        assert (np.diff(numbers[order]) >= 0.0).all()
+    encoder, (part,) = encode({"a": values, "b": values})
+    if len(set(values)) == 1:
+        assert part.number_names == ()
+        assert all("is constant" in note for note in encoder.notes)
+        return
+    numbers = part.numbers[:, 0]
+    assert np.isfinite(numbers).all()
+    assert (np.abs(numbers) <= 1e6).all()
+    order = np.argsort(values, kind="stable")
+    assert (np.diff(numbers[order]) >= 0.0).all()
 
 
 @pytest.mark.parametrize("exponent", [-1022, -600, 600, 1022])
@@ -178,9 +171,8 @@ def test_notes_name_what_a_reader_should_know():
     encoder, _ = encode(content)
     assert [note.split(" ", 3)[1] for note in encoder.notes] == ["'id'", "'income'", "'empty'"]
     assert "40 different texts in 40 rows" in encoder.notes[0]
-    assert "scaling='rank'" in encoder.notes[1]
+    assert "take ranks or logarithms" in encoder.notes[1]
     assert "no values at all" in encoder.notes[2]
-    assert encode(content, scaling="rank")[0].notes[1] == encoder.notes[2]
 
 
 def test_exactly_half_different_texts_are_not_flagged():
@@ -211,13 +203,13 @@ def test_smoothed_shares_sum_to_one_and_are_smallest_where_nothing_was_seen(coun
     assert shares.max() < 1.0
 
 
-@given(three_tables(), st.sampled_from(["robust", "rank"]))
-def test_other_tables_do_not_change_what_was_learnt(contents, scaling):
+@given(three_tables())
+def test_other_tables_do_not_change_what_was_learnt(contents):
     """Scales and frequencies of a row, of the table learnt from or of another, whatever else is encoded."""
     first, second, learnt = (as_table(content) for content in contents)
 
     def about(table, *others):
-        encoder = TableEncoder.fit(learnt, table, *others, scaling=scaling, learn_from=[learnt])
+        encoder = TableEncoder.fit(learnt, table, *others, learn_from=[learnt])
         part = encoder.transform(table)
         shares = [share[codes].tolist() for share, codes in zip(encoder.frequencies, part.cells.T, strict=True)]
         return part.number_names, shares, part.numbers.tolist(), part.number_missing.tolist()
@@ -231,11 +223,6 @@ def test_scales_can_come_from_some_of_the_tables():
     tables = [as_table(content) for content in (records, release)]
     robust = TableEncoder.fit(*tables, learn_from=tables[1:]).transform(tables[0])
     assert robust.numbers.ravel().tolist() == [24.0, 0.0, 0.0]
-    ranks = TableEncoder.fit(*tables, scaling="rank", learn_from=tables[1:])
-    assert ranks.transform(tables[0]).numbers.ravel().tolist() == [1.0, 0.0, 0.0]
-    between = as_table({"a": [3.5, 0.0]})
-    found = TableEncoder.fit(between, tables[1], scaling="rank", learn_from=tables[1:]).transform(between)
-    assert found.numbers.ravel().tolist() == pytest.approx([6 / 7 - 1, -1.0])
 
 
 @pytest.mark.parametrize("release", [[1e-300, 2e-300, 3e-300], [0.0, 0.0, 5e-324], [-1.0, 1.0, 0.0]])
@@ -255,9 +242,9 @@ def test_a_column_that_takes_one_value_where_scales_are_learnt():
     assert part.numbers.tolist() == [[1e6], [-1e6]]
     assert part.cells[:, 0].tolist() == [0, 1]
     assert [note.split(":")[0] for note in encoder.notes] == [
-        "column 'a' must have one value where scales are learnt",
-        "column 'b' has values up to 1e+06 quartile distances from its median; scaling='rank' would tame it",
-        "column 'c' must have one value where scales are learnt",
+        "column 'a' takes one value where scales are learnt",
+        "column 'b' has values up to 1e+06 quartile distances from its median",
+        "column 'c' takes one value where scales are learnt",
     ]
 
 
@@ -315,7 +302,5 @@ def test_one_row_and_bad_options():
     assert part.matrix().shape == (1, 0)
     assert str(part) == "1 rows: 0 columns of numbers, 1 of categories"
     assert "fitted on 1 pooled rows" in str(encoder)
-    with pytest.raises(InputError, match="scaling must be one of 'robust', 'rank', got 'minmax'"):
-        encode({"a": [1]}, scaling="minmax")
     with pytest.raises(InputTypeError, match="at least one table"):
         TableEncoder.fit()

@@ -8,13 +8,13 @@ another table do not depend on the rows that stand beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_choice, check_whole
+from whosin.errors import InputError, check_whole
 from whosin.tables.levels import Levels
 from whosin.tables.schema import match_tables
 from whosin.tables.table import Table
@@ -23,12 +23,8 @@ __all__ = ["Encoded", "Scaling", "TableEncoder", "learn_scaling", "remarks", "sc
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Scaling = Callable[[Array], Array]
-"""From numbers, none of them missing, to scaled numbers."""
-
 _LIMIT = 1e6
 _HEAVY = 100.0
-_SCALINGS = ("robust", "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,25 +111,23 @@ class TableEncoder:
     """For each column of numbers the scaled values of its levels; None for categories, and where only one was seen."""
     frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
     """For each column the share of rows that has each code, smoothed where rows were left out of learning."""
-    scaling: str
     rows: int
     """Number of pooled rows."""
     notes: tuple[str, ...]
     """What a reader should know about single columns."""
 
     @classmethod
-    def fit(cls, *tables: Table, scaling: str = "robust", learn_from: Sequence[Table] | None = None) -> TableEncoder:
+    def fit(cls, *tables: Table, learn_from: Sequence[Table] | None = None) -> TableEncoder:
         """Learn an encoding of tables with the same columns.
+
+        Numbers lose their median and are divided by the distance of the quartiles; where that is zero, by the standard
+        deviation. They are cut at ±10⁶. A column in which only one value was seen, or nothing but missing cells, is
+        left out of the numbers, and a note says so.
 
         Parameters
         ----------
         *tables : Table
             All tables that will be encoded. The result is the same for any order of tables and rows.
-        scaling : {"robust", "rank"}
-            "robust" takes the median off and divides by the distance of the quartiles; where that is zero, by the
-            standard deviation. Scaled numbers are cut at ±10⁶. "rank" replaces a number by twice its average rank, as a
-            share, minus one: from −1 to 1, with quartiles one apart, whatever the tails. A column in which only one
-            value was seen, or nothing but missing cells, is left out of the numbers, and a note says so.
         learn_from : sequence of Table, optional
             Those of the tables that scales and frequencies are learnt from; by default all of them. With it,
             frequencies are smoothed (:func:`smoothed_shares`), since the other tables may have further values.
@@ -142,7 +136,6 @@ class TableEncoder:
         -----
         O(n log n) for a column of numbers, O(n) for one of categories; memory for the distinct values of every column.
         """
-        check_choice("scaling", scaling, _SCALINGS)
         matched = match_tables(*tables, at_least=1)
         rows = sum(len(table) for table in matched)
         names = matched[0].names
@@ -153,10 +146,10 @@ class TableEncoder:
         shares = [smoothed_shares(seen) if learn_from is not None else seen / seen.sum() for seen in counts]
         scaled, notes = [], []
         for name, column, seen in zip(names, levels, counts, strict=True):
-            rule = learn_scaling(column, seen, scaling)
+            rule = learn_scaling(column, seen)
             scaled.append(scaled_levels(column, rule))
             notes += [f"column {name!r} {remark}" for remark in remarks(column, rule)]
-        return cls(names, tuple(levels), tuple(scaled), tuple(shares), scaling, rows, tuple(notes))
+        return cls(names, tuple(levels), tuple(scaled), tuple(shares), rows, tuple(notes))
 
     def transform(self, table: Table) -> Encoded:
         """Return a table with the same columns, in any order, as arrays.
@@ -216,7 +209,7 @@ def smoothed_shares(counts: Counts) -> Array:
     return shares
 
 
-def learn_scaling(levels: Levels, counts: Counts, scaling: str) -> Scaling | None:
+def learn_scaling(levels: Levels, counts: Counts) -> Scaling | None:
     """Learn how a column is scaled from how often each of its values was seen; those with the count 0 play no part.
 
     None for categories, and for a column in which one value alone, or nothing but missing cells, was seen: every other
@@ -226,8 +219,7 @@ def learn_scaling(levels: Levels, counts: Counts, scaling: str) -> Scaling | Non
         return None
     known = counts[: levels.known]
     seen = known > 0
-    rule = _Robust if scaling == "robust" else _Ranks
-    return rule.of(levels.numbers[seen], known[seen])
+    return Scaling.of(levels.numbers[seen], known[seen])
 
 
 def scaled_levels(levels: Levels, rule: Scaling | None) -> NDArray[np.float32] | None:
@@ -240,7 +232,7 @@ def scaled_levels(levels: Levels, rule: Scaling | None) -> NDArray[np.float32] |
 
 
 @dataclass(frozen=True)
-class _Robust:
+class Scaling:
     """Takes the median off and divides by the distance of the quartiles, or by the standard deviation; cuts at ±10⁶.
 
     Numbers are first divided by a power of two, which is exact, so that no intermediate value overflows. Where all
@@ -252,7 +244,7 @@ class _Robust:
     spread: float
 
     @classmethod
-    def of(cls, numbers: Array, counts: Counts) -> _Robust:
+    def of(cls, numbers: Array, counts: Counts) -> Scaling:
         """Learn from distinct numbers in rising order and how often each occurs."""
         exponent = int(np.frexp(np.abs(numbers).max())[1])
         unit = np.ldexp(numbers, -exponent)
@@ -276,25 +268,6 @@ def _quantiles(numbers: Array, counts: Counts, levels: tuple[float, ...]) -> tup
     return tuple(float(numbers[place]) for place in places)
 
 
-@dataclass(frozen=True, eq=False)
-class _Ranks:
-    """Gives 2r/n − 1 for the average rank r of a number, so that the ranks of n distinct numbers fill (−1, 1)."""
-
-    numbers: Array
-    below: Counts
-    """Rows with the smallest 0, 1, 2… of the numbers."""
-
-    @classmethod
-    def of(cls, numbers: Array, counts: Counts) -> _Ranks:
-        """Learn from distinct numbers in rising order and how often each occurs."""
-        return cls(numbers, np.append(0, np.cumsum(counts)))
-
-    def __call__(self, numbers: Array) -> Array:
-        under, upto = (self.below[np.searchsorted(self.numbers, numbers, side=side)] for side in ("left", "right"))
-        ranks: Array = (under + upto) / self.below[-1] - 1.0
-        return ranks
-
-
 def remarks(levels: Levels, rule: Scaling | None) -> list[str]:
     """Return what a reader should know about a column and how it is scaled."""
     said = []
@@ -303,7 +276,7 @@ def remarks(levels: Levels, rule: Scaling | None) -> list[str]:
         said.append(constant if levels.size == 1 else f"{seen}: others count as different, near or far")
     elif rule is not None:
         far = float(np.abs(rule(levels.numbers[[0, -1]])).max())
-        heavy = f"has values up to {far:.3g} quartile distances from its median; scaling='rank' would tame it"
+        heavy = f"has values up to {far:.3g} quartile distances from its median: take ranks or logarithms of it first"
         said += [heavy] if far > _HEAVY else []
     rows = int(levels.counts[: levels.known].sum())
     if levels.known == 0:

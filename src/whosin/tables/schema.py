@@ -97,7 +97,7 @@ def _disagreement(name: str, one: Column, other: Column, here: str, there: str) 
     text = next((column for column in (one, other) if column.holds == "text"), None)
     if text is not None and all(_reads_as_number(label) for label in text.labels):
         message += "; this text reads as numbers: make it numbers"
-    return f"{message}; categories=[{name!r}] reads the column as text in every table"
+    return f"{message}; write the column in one way in all tables"
 
 
 def _example(column: Column) -> str:

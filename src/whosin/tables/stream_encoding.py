@@ -163,7 +163,7 @@ def _learn(survey: ColumnSurvey, records: list[Table], reference: list[Table], d
     for column in agreed[: len(records)]:
         codes = levels.codes(column, f"column {survey.name!r}")
         counts[places] -= np.bincount(codes, minlength=levels.size)
-    rule = learn_scaling(full, counts, "robust")
+    rule = learn_scaling(full, counts)
     shares = smoothed_shares(counts)[places]
     return _Learnt(survey, agreed, levels, scaled_levels(levels, rule), rule, shares, remarks(full, rule))
 

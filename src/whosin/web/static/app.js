@@ -26,7 +26,7 @@
     number.setAttribute("aria-invalid", String(!fits));
     place.textContent = fits
       ? ""
-      : `This takes ${kind} from ${number.min} to ${number.max}. The answer shown is that of the last one that fitted.`;
+      : `This must be ${kind} from ${number.min} to ${number.max}. The answer shown is that of the last one that fitted.`;
     place.hidden = fits;
   };
 
