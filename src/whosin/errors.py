@@ -60,6 +60,18 @@ class MissingExtraError(WhosinError, ImportError):
     """An optional dependency is not installed."""
 
 
+def missing_extra(what: str, extra: str) -> MissingExtraError:
+    """Return the error of an optional package that is not there, with the command that installs it."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        parts = [line.split(";") for line in requires("whosin") or () if line.endswith(f"extra == '{extra}'")]
+    except PackageNotFoundError:
+        parts = []
+    packages = " ".join(f"'{name.strip()}'" for name, *_ in parts)
+    return MissingExtraError(f"{what}: pip install {packages}" if packages else f"{what}: install the extra {extra!r}")
+
+
 class WhosinWarning(UserWarning):
     """Base class of every warning that whosin issues."""
 

@@ -238,7 +238,7 @@ def test_scores_of_any_attack(files):
         ),
         (("--scores", "{0}/gaps.csv"), "a score in every row of column 'score', got none in row 2"),
         ((*RELEASE, "--target", 1.5), "--target must be a number in [0, 1], got 1.5"),
-        ((*RELEASE, "--jobs", 0), "n_jobs must be"),
+        ((*RELEASE, "--jobs", 0), "--jobs must be"),
         ((*RELEASE, "--assignment", "independent trainings"), "comes from one training"),
         ((*RELEASE, "--group", "height"), "no column 'height'"),
     ],

@@ -79,7 +79,7 @@ def test_mistakes(arguments, named, form):
     result = run(*arguments, *form)
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.startswith(f"Error: {named} must be")
+    assert result.stderr.startswith(f"Error: --{named} must be")
     assert result.stderr.count("\n") == 1
 
 

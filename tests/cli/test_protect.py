@@ -99,13 +99,13 @@ def test_a_failed_release_leaves_no_file(records, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--eta", "0.6"], "eta must be a number in (0, 0.5)"),
-        (["--statistic", "mode"], "estimator must be one of"),
-        (["--noise", "uniform"], "noise must be one of"),
+        (["--eta", "0.6"], "--eta must be a number in (0, 0.5)"),
+        (["--statistic", "mode"], "--statistic must be one of"),
+        (["--noise", "uniform"], "--noise must be one of"),
         (["--columns", "height"], "has no column 'height'"),
         (["--out", "out.txt"], "--out must be a file with one of the endings"),
         (["--out", "nowhere/out.json"], "--out must be a file in a folder that exists"),
-        (["--train-fraction", "0"], "train_fraction must be"),
+        (["--train-fraction", "0"], "--train-fraction must be"),
     ],
 )
 def test_bad_input(records, tmp_path, monkeypatch, options, message):

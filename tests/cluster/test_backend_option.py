@@ -91,7 +91,7 @@ def run(*arguments, **environment):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--backend", "nonsense"), "backend must be one of 'loky', 'threading', 'dask', 'ray'"),
+        (("--backend", "nonsense"), "--backend must be one of 'loky', 'threading', 'dask', 'ray'"),
         (("--backend", "dask"), "address of a scheduler"),
         (("--backend", "dask", "--scheduler", "nonsense://here"), "unknown address scheme"),
         (("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"), "that answers within"),
@@ -110,7 +110,7 @@ def test_mistakes(arguments, words, monkeypatch):
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize(("name", "advice"), [(name, f"pip install 'whosin[{name}]'") for name in ("dask", "ray")])
+@pytest.mark.parametrize(("name", "advice"), [("dask", "pip install 'dask>="), ("ray", "pip install 'ray>=")])
 def test_a_missing_package(name, advice, monkeypatch):
     monkeypatch.setitem(sys.modules, {"dask": "distributed"}.get(name, name), None)
     result = run("--backend", name, "--scheduler", "tcp://127.0.0.1:1", *COMMAND)

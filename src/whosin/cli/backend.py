@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.errors import clean_errors
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice, check_whole
+from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
 __all__ = ["BACKENDS", "backend_of", "choose_backend"]
 
@@ -86,7 +86,7 @@ def _dask(scheduler: str | None, workers: int | None) -> Iterator[None]:
     try:
         from distributed import Client
     except ImportError:
-        raise MissingExtraError("the backend 'dask' needs Dask: pip install 'whosin[dask]'") from None
+        raise missing_extra("the backend 'dask' needs Dask", "dask") from None
     if scheduler is None:
         raise InputError("the backend 'dask' needs the address of a scheduler, such as tcp://host:8786, got none")
     try:
@@ -115,7 +115,7 @@ def _ray(scheduler: str | None, workers: int | None) -> Iterator[None]:
         import ray  # type: ignore[import-not-found]
         from ray.util.joblib import register_ray  # type: ignore[import-not-found]
     except ImportError:
-        raise MissingExtraError("the backend 'ray' needs Ray: pip install 'whosin[ray]'") from None
+        raise missing_extra("the backend 'ray' needs Ray", "ray") from None
     try:
         ray.init(address=scheduler, num_cpus=workers if scheduler is None else None, log_to_driver=False)
     except Exception as error:

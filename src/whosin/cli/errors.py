@@ -17,6 +17,7 @@ reader of the output that goes away (``whosin ... | head``) ends the command in 
 from __future__ import annotations
 
 import errno
+import inspect
 import os
 import sqlite3
 import sys
@@ -26,6 +27,7 @@ from functools import wraps
 from typing import Any, NoReturn
 
 import typer
+from typer.models import ArgumentInfo
 
 from whosin.errors import WhosinError
 
@@ -33,6 +35,15 @@ __all__ = ["clean_errors"]
 
 NOBODY_READS, INPUT, BUG, MACHINE, STOPPED = 1, 2, 70, 74, 130
 DEBUG = "WHOSIN_DEBUG"
+_OPTIONS = {
+    "delta": "promised_delta",
+    "epsilon": "promised_epsilon",
+    "estimator": "statistic",
+    "groups": "group",
+    "n_jobs": "jobs",
+    "rng": "seed",
+}
+"""Options that are called otherwise than the argument of the Python function."""
 
 _ABOUT_PATHS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 _ABOUT_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS}
@@ -56,15 +67,29 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             _close_output()
         except BaseException as error:  # a panic of a compiled library is no Exception
-            _end(*_told(error))
+            _end(*_told(error, command))
 
     return run
 
 
-def _told(error: BaseException) -> tuple[str, int]:
+def _named(message: str, command: Callable[..., None]) -> str:
+    """Put the option of a command where an error names the Python argument."""
+    word, space, rest = message.partition(" ")
+    if not rest.startswith(("must ", "is needed")):
+        return message
+    for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
+        if name in (word, _OPTIONS.get(word)):
+            (given,) = parameter.annotation.__metadata__
+            long = [part for part in given.param_decls or () if part.startswith("--")]
+            option = long[0] if long else "--" + name.replace("_", "-")
+            return f"{name.upper() if isinstance(given, ArgumentInfo) else option}{space}{rest}"
+    return message
+
+
+def _told(error: BaseException, command: Callable[..., None]) -> tuple[str, int]:
     """What to say of an exception, and the exit code."""
     if isinstance(error, WhosinError):
-        return f"Error: {error}", MACHINE if _is_of_the_disk(error) else INPUT
+        return f"Error: {_named(str(error), command)}", MACHINE if _is_of_the_disk(error) else INPUT
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         where = f": {error.filename}" if error.filename is not None else ""

@@ -43,10 +43,10 @@ def serve(
     json: Annotated[bool, typer.Option("--json", help="Print the address and the token as one JSON object.")] = False,
 ) -> None:
     """Explain, calibrate, audit and compare in the browser; ends with Ctrl-C."""
-    from whosin.errors import InputError, MissingExtraError, check_number
+    from whosin.errors import InputError, check_number, missing_extra
 
     if any(find_spec(module) is None for module in _NEEDED):
-        raise MissingExtraError("the page needs FastAPI and more: pip install 'whosin[web]'")
+        raise missing_extra("the page needs FastAPI and more", "web")
     from whosin.web.settings import Binding, Limits, Settings, default_data_dir
 
     for option, value in (("--max-upload-mb", max_upload_mb), ("--max-memory-gb", max_memory_gb)):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from whosin.errors import InputError, InputTypeError, MissingExtraError
+from whosin.errors import InputError, InputTypeError, missing_extra
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -90,7 +90,7 @@ def _parsed(text: str) -> URL:
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
     except ImportError:
-        raise MissingExtraError("a ledger needs SQLAlchemy: pip install 'whosin[ledger]'") from None
+        raise missing_extra("a ledger needs SQLAlchemy", "ledger") from None
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):

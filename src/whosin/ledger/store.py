@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import MissingExtraError, check_whole
+from whosin.errors import check_whole, missing_extra
 from whosin.ledger.entries import MOST_ENTRIES, Entry, hash_of
 from whosin.ledger.place import Place, default_path
 from whosin.ledger.problems import LedgerError
@@ -274,9 +274,7 @@ class Store:
             limit = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
             return create_engine(url, connect_args=limit, **options)
         except ImportError:
-            raise MissingExtraError(
-                "a ledger needs SQLAlchemy, and psycopg for PostgreSQL: pip install 'whosin[ledger]'"
-            ) from None
+            raise missing_extra("a ledger needs SQLAlchemy, and psycopg for PostgreSQL", "ledger") from None
 
     def _open_file(self) -> sqlite3.Connection:
         assert self.place.path is not None

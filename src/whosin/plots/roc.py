@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import MissingExtraError, check_choice
+from whosin.errors import check_choice, missing_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def new_axes(height: float = 4.5, width: float = 5.0) -> Axes:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise MissingExtraError("plots take Matplotlib: pip install 'whosin[plot]'") from None
+        raise missing_extra("plots need Matplotlib", "plot") from None
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
-from whosin.errors import InputError, InputTypeError, MissingExtraError, short_repr
+from whosin.errors import InputError, InputTypeError, missing_extra, short_repr
 from whosin.guarantees import Guarantee
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
@@ -296,7 +296,7 @@ def _check_date(date: Any) -> datetime.date:
 
 def _check_extras() -> None:
     if find_spec("jinja2") is None or find_spec("matplotlib") is None:
-        raise MissingExtraError("reports take Jinja2 and Matplotlib: pip install 'whosin[report]'")
+        raise missing_extra("reports need Jinja2 and Matplotlib", "report")
 
 
 def _glimpse(value: Any) -> str:

@@ -93,7 +93,6 @@ class StreamEncoder:
             tuple(one.levels for one in found),
             tuple(one.scaled for one in found),
             tuple(one.shares for one in found),
-            "robust",
             sum(map(len, base)) + stream.rows,
             tuple(
                 f"column {name!r} {remark}" for name, one in zip(names, found, strict=True) for remark in one.remarks

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import AssumptionWarning, InputError, InputTypeError, MissingExtraError
+from whosin.errors import AssumptionWarning, InputError, InputTypeError, missing_extra
 from whosin.training.gradient_guess import batch_guess
 from whosin.training.torch_model import need_torch
 from whosin.training.torch_network import Task, seeded
@@ -170,7 +170,7 @@ def need_opacus() -> Any:
         import opacus
         import opacus.grad_sample
     except ImportError:
-        raise MissingExtraError("DP-SGD needs Opacus: pip install 'whosin[dpsgd]'") from None
+        raise missing_extra("DP-SGD needs Opacus", "dpsgd") from None
     return opacus
 
 

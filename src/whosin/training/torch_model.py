@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice, check_whole
+from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
 __all__ = ["OUTPUTS", "TorchModel", "as_inputs", "evaluating", "log_probabilities_of", "need_torch"]
 
@@ -24,7 +24,7 @@ def need_torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise MissingExtraError("torch modules take PyTorch: pip install 'whosin[torch]'") from None
+        raise missing_extra("torch modules need PyTorch", "torch") from None
     return torch
 
 

@@ -23,7 +23,7 @@ from importlib import metadata
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import InputError, MissingExtraError, check_callable, check_choice, check_whole
+from whosin.errors import InputError, check_callable, check_choice, check_whole, missing_extra
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
 from whosin.parallel.tasks import stream
@@ -210,7 +210,7 @@ def _error(problem: Problem, widest: float) -> float:
 
 def _route(method: str, subsets: int, m: int, widest: float) -> str:
     if method == "fused" and not has_numba():
-        raise MissingExtraError('method="fused" needs numba: pip install "whosin[fast]"')
+        raise missing_extra('method="fused" needs numba', "fast")
     if method == "direct" or (method == "auto" and widest > WIDEST):
         return "direct"
     if widest > WIDEST:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_whole
+from whosin.errors import InputError, InputTypeError, check_whole, missing_extra
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -215,5 +215,5 @@ def _torch() -> Any:
     try:
         import torch
     except ModuleNotFoundError as missing:
-        raise MissingExtraError("the latent query needs PyTorch: pip install 'whosin[torch]'") from missing
+        raise missing_extra("the latent query needs PyTorch", "torch") from missing
     return torch

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.releases.matching.scan import LARGEST_BLOCK, MOST_COLUMNS, Block, Columns, State, scan_plain
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice
+from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 
 __all__ = [
@@ -263,7 +263,7 @@ def compiled_wanted(method: str, work: int) -> bool:
     """Whether a method stands for compiled code, given the pairs times columns to compare."""
     method = check_choice("method", method, METHODS)
     if method == "compiled" and not _has_numba():
-        raise MissingExtraError('method="compiled" needs numba: pip install "whosin[fast]"')
+        raise missing_extra('method="compiled" needs numba', "fast")
     return method == "compiled" or (method == "auto" and work >= _COMPILED_FROM and _has_numba())
 
 
