@@ -16,6 +16,7 @@ E_1 is the advantage (total variation); the best accuracy at prior q is (1-q) + 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Roc"]
 
 Array = NDArray[np.float64]
+
+_UP = 1.0 + 4.0 * np.finfo(np.float64).eps
 
 
 class Roc:
@@ -63,7 +66,7 @@ class Roc:
         self._inverse: Callable[[Array], Array] | None = None
         self._divergence: Callable[[float], float] | None = None
         self._mirrored: Callable[[float], float] | None = None
-        self._slopes = slopes
+        self._slopes = None if slopes is None else (float(slopes[0]), float(slopes[1]))
 
     @classmethod
     def from_function(
@@ -94,6 +97,27 @@ class Roc:
         roc._tpr, roc._inverse, roc._slopes = tpr, fpr, slopes
         roc._divergence, roc._mirrored = divergence, mirrored
         return roc
+
+    @classmethod
+    def from_lines(cls, rises: ArrayLike, offsets: ArrayLike, *, slopes: tuple[float, float] | None = None) -> Roc:
+        """Build the lowest of many limits TPR ≤ rise·FPR + offset, never below it; ``slopes`` as for :class:`Roc`.
+
+        Each corner lies on or above both of its lines as floats give them, so the edge between two corners lies on or
+        above its line wherever rounding has put the corners. An infinite rise limits the TPR at FPR 0 alone.
+        O(m log m) for m lines.
+        """
+        steep, starts = np.asarray(rises, dtype=np.float64), np.asarray(offsets, dtype=np.float64)
+        if steep.ndim != 1 or steep.shape != starts.shape or not np.all((steep >= 0.0) & (starts >= 0.0)):
+            raise InputError("rises and offsets must be two equally long lists of numbers of at least 0")
+        lines = _lowest_lines(np.append(steep, 0.0), np.append(starts, 1.0))
+        corners = [(0.0, min(1.0, float(starts.min(initial=1.0))))]
+        if lines[0][1] > corners[0][1]:
+            corners.append((math.ulp(0.0), lines[0][1]))
+        for (rise, start), (flatter, higher) in itertools.pairwise(lines):
+            x = min(1.0, max(corners[-1][0], (higher - start) / (rise - flatter)))
+            corners.append((x, min(1.0, max(rise * x + start, flatter * x + higher) * _UP)))
+        points = np.array(corners)
+        return cls(points[:, 0], points[:, 1], slopes=slopes)
 
     @classmethod
     def from_likelihoods(cls, inside: ArrayLike, outside: ArrayLike) -> Roc:
@@ -254,6 +278,19 @@ class Roc:
         x = np.union1d(inner._vertices[:, 0], _leftmost(self._vertices[:, 0], inner._vertices))
         return _from_vertices(_canonical(x, self.tpr(inner.tpr(x))))
 
+    def lower_of(self, other: Roc) -> Roc:
+        """Return the lower of two piecewise-linear curves: both are limits, and so is it."""
+        if self._vertices is None or other._vertices is None:
+            raise InputError("lower_of takes two piecewise-linear curves, got a smooth one")
+        x = np.union1d(self._vertices[:, 0], other._vertices[:, 0])
+        ours, theirs = self.tpr(x), other.tpr(x)
+        over = ours - theirs
+        i = np.flatnonzero(over[:-1] * over[1:] < 0.0)
+        share = over[i] / (over[i] - over[i + 1])
+        cross = x[i] + (x[i + 1] - x[i]) * share
+        at_cross = np.maximum(self.tpr(cross), other.tpr(cross))
+        return Roc(np.concatenate([x, cross]), np.concatenate([np.minimum(ours, theirs), at_cross]))
+
     def dominates(self, other: Roc, tolerance: float = 0.0) -> bool:
         """Tell whether this curve lies nowhere below ``other`` by more than ``tolerance``.
 
@@ -305,9 +342,47 @@ class Roc:
             y = self.tpr(x)
         return {"fpr": x.tolist(), "tpr": y.tolist()}
 
+    def parameters(self) -> dict[str, Any]:
+        """Return all corners for JSON, and the slopes where they were given: ``Roc(**parameters)`` is equal."""
+        if self._vertices is None:
+            raise InputError("a smooth curve has no corners to store")
+        slopes = None if self._slopes is None else ["inf" if math.isinf(slope) else slope for slope in self._slopes]
+        corners = {"fpr": self._vertices[:, 0].tolist(), "tpr": self._vertices[:, 1].tolist()}
+        return corners if slopes is None else {**corners, "slopes": slopes}
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two curves have the same corners; smooth ones are equal to themselves alone."""
+        if not isinstance(other, Roc) or self._vertices is None or other._vertices is None:
+            return self is other
+        return self._slopes == other._slopes and np.array_equal(self._vertices, other._vertices)
+
+    def __hash__(self) -> int:
+        return id(self) if self._vertices is None else hash((self._slopes, self._vertices.tobytes()))
+
     def __repr__(self) -> str:
         kind = "smooth" if self._vertices is None else f"{len(self._vertices)} vertices"
         return f"Roc({kind}, advantage {self.divergence(1.0):.6g})"
+
+
+def _lowest_lines(slopes: Array, offsets: Array) -> list[tuple[float, float]]:
+    """Lines of finite slope that are lowest somewhere in [0, 1], from the steepest to the flattest."""
+    kept: list[tuple[float, float]] = []
+    for i in np.lexsort((-offsets, -slopes)):
+        rise, start = float(slopes[i]), float(offsets[i])
+        if math.isinf(rise):
+            continue
+        while kept:
+            if start <= kept[-1][1] or rise == kept[-1][0]:
+                kept.pop()
+                continue
+            if len(kept) == 1:
+                break
+            (a, p), (b, q) = kept[-2], kept[-1]
+            if (start - p) * (a - b) > (q - p) * (a - rise):
+                break
+            kept.pop()
+        kept.append((rise, start))
+    return kept
 
 
 def _from_vertices(vertices: Array) -> Roc:

@@ -31,6 +31,12 @@ KINDS = {
     "MembershipPrivacy": wi.MembershipPrivacy,
     "DifferentialIdentifiability": wi.DifferentialIdentifiability,
 }
+FORMS = {
+    "RenyiDP": wi.RenyiDP,
+    "ZeroConcentratedDP": wi.ZeroConcentratedDP,
+    "PrivacyProfile": wi.PrivacyProfile,
+    "TradeOff": wi.TradeOff,
+}
 SOURCES = [
     wi.PureDP(1.0),
     wi.PureDP(1.0, "replace"),
@@ -52,6 +58,13 @@ SOURCES = [
     wi.MembershipPrivacy(2.0, negative=True),
     wi.DifferentialIdentifiability(0.4, 3),
     wi.DifferentialIdentifiability(0.8, 3),
+    wi.RenyiDP([2.0, 8.0], [0.2, 0.9]),
+    wi.RenyiDP([2.0, math.inf], [0.2, 1.0], "replace"),
+    wi.ZeroConcentratedDP(0.1, "zero_out"),
+    wi.PrivacyProfile([0.5, 1.0], [0.01, 0.001]),
+    wi.PrivacyProfile([0.5, 1.0], [0.01, 0.0], outsider_deltas=[0.02, 0.0]),
+    wi.TradeOff(wi.Roc([0.1], [0.4]), "replace"),
+    wi.PureDP(1.0, "zero_out"),
 ]
 QUESTIONS = {
     "PureDP": [{}, {"adjacency": "replace"}, {"adjacency": "add_remove"}, {"sample_rate": 0.5}],
@@ -81,8 +94,8 @@ CASES = [
 def test_edges_say_where_they_come_from():
     assert len({edge.name for edge in EDGES}) == len(EDGES)
     for edge in EDGES:
-        assert edge.source in KINDS
-        assert edge.target in KINDS
+        assert edge.source in KINDS | FORMS
+        assert edge.target in KINDS | FORMS
         assert edge.name == f"{edge.source} → {edge.target}"
         assert len(edge.theorem) > 10
         assert isinstance(edge.tight, bool)
@@ -91,7 +104,7 @@ def test_edges_say_where_they_come_from():
 
 def test_gaps_name_a_counterexample():
     for gap in NO_EDGES:
-        assert gap.source in KINDS
+        assert gap.source in KINDS | FORMS
         assert gap.target in KINDS
         assert len(gap.reason.split()) > 3
         assert len(gap.counterexample.split()) > 3
@@ -100,7 +113,7 @@ def test_gaps_name_a_counterexample():
 def test_every_pair_of_notions_has_an_answer():
     """A theorem, a counterexample, or the guarantee itself; never "not known to the library"."""
     answered = {(e.source, e.target) for e in EDGES} | {(g.source, g.target) for g in NO_EDGES}
-    missing = {(s, t) for s in KINDS for t in KINDS if s != t} - answered
+    missing = {(s, t) for s in KINDS | FORMS for t in KINDS if s != t} - answered
     assert missing == set()
 
 
@@ -538,9 +551,15 @@ def test_identifiability_to_pure_dp():
         wi.DifferentialIdentifiability(0.4, 3).implies(wi.PureDP, adjacency="add_remove")
 
 
-def test_identifiability_goes_on_from_replace_one_dp():
+def test_identifiability_limits_the_accuracy_exactly():
+    """η = (mρ - 1)/2, not that of replace-one DP with e^ε = ρ/(1-(m-1)ρ); also where that ε is infinite."""
     few, pure = wi.DifferentialIdentifiability(0.4, 3), wi.PureDP(math.log(2.0), "replace")
-    assert few.implies(wi.MIP).eta == pytest.approx(pure.implies(wi.MIP).eta, rel=1e-12)
+    assert few.implies(wi.MIP).eta == pytest.approx(0.1, rel=1e-12)
+    assert few.implies(wi.MIP).eta < pure.implies(wi.MIP).eta
+    assert wi.DifferentialIdentifiability(0.45, 3).implies(wi.MIP).eta == pytest.approx(0.175, rel=1e-12)
+    assert wi.DifferentialIdentifiability(0.6, 3).implies(wi.MIP).eta == pytest.approx(1 / 3, rel=1e-12)
+    assert wi.DifferentialIdentifiability(0.6, 3).implies(wi.PMP) == wi.PMP(0.0, math.nextafter(2 / 3, 1))
+    assert wi.DifferentialIdentifiability(0.6, 3).implies(wi.ApproxDP).delta == pytest.approx(0.8, rel=1e-12)
     assert few.implies(wi.PMP).epsilon == pytest.approx(math.log(2.0), rel=1e-12)
     assert few.implies(wi.MembershipPrivacy).gamma == pytest.approx(2.0, rel=1e-12)
 

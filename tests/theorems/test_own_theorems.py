@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import norm
 
 import whosin as wi
@@ -1065,7 +1065,102 @@ def check_sgd_gaussian(seed):
     assert_kept(to, wi.worlds.all_subsets(range(3)).play(law))
 
 
+FORMS = (wi.RenyiDP, wi.ZeroConcentratedDP, wi.PrivacyProfile, wi.TradeOff)
+
+
+def form_of(form, laws, adjacency):
+    """The sharpest guarantee of this form that pairs of laws on the same outputs keep, in both directions."""
+    both = [*laws, *((q, p) for p, q in laws)]
+    log_p, log_q = np.log([p for p, _ in both]), np.log([q for _, q in both])
+
+    def renyi(alpha):
+        return float(np.max(logsumexp(alpha * log_p + (1 - alpha) * log_q, axis=1))) / (alpha - 1)
+
+    if form is wi.RenyiDP:
+        orders = [1.5, 2.0, 3.0, 5.0, 9.0, 30.0]
+        found = [renyi(a) * (1 + 1e-12) + 1e-15 for a in orders]
+        return form([*orders, math.inf], [*found, float(np.max(log_p - log_q))], adjacency)
+    if form is wi.ZeroConcentratedDP:
+        return form(max(renyi(1 + a) / (1 + a) for a in np.geomspace(1e-3, 1e3, 200)) * 1.002, adjacency)
+    if form is wi.PrivacyProfile:
+        epsilons = [0.0, 0.1, 0.3, 0.7]
+        return form(epsilons, [max(hockey_stick(p, q, math.exp(e)) for p, q in both) for e in epsilons], adjacency)
+    corners = np.vstack([wi.Roc.from_likelihoods(p, q).vertices for p, q in both])
+    corners = corners[np.lexsort((corners[:, 1], corners[:, 0]))]
+    return form(wi.Roc(corners[:, 0], np.maximum.accumulate(corners[:, 1])), adjacency)
+
+
+@functools.cache
+def form_setting(form, seed):
+    """An accountant's form of a random mechanism for both adjacencies, with the games that it is about."""
+    law, free, fixed = free_setting(seed)
+    found = []
+    for adjacency, sizes, games in (("replace", [1, 2, 3], fixed), ("add_remove", range(5), dict(enumerate(free)))):
+        laws = list(adjacent_laws(law, 4, adjacency, sizes))
+        source = form_of(form, laws, adjacency)
+        for game in games.values():
+            assert_kept(source, game)
+        found.append((source, laws, games))
+    return law, fixed, found
+
+
+def check_form(form, target):
+    """What follows from an accountant's form of a random mechanism holds in its worlds, for both adjacencies."""
+
+    def check(seed):
+        law, fixed, found = form_setting(form, seed)
+        for source, laws, games in found:
+            if target in (wi.PMP, wi.MIP):
+                for k, game in fixed.items():
+                    params = {"delta": 0.05} if target is wi.PMP else {}
+                    assert_kept(source.implies(target, train_fraction=k / 4, **params), game)
+            elif target is wi.ApproxDP:
+                to = source.implies(target, delta=0.05)
+                assert smallest_epsilon(laws, 0.05) <= to.epsilon + 1e-12
+                assert_kept(source.implies(target, delta=0.05, adjacency="replace"), fixed[2])
+            elif form is wi.ZeroConcentratedDP and target in (wi.RenyiDP, wi.ZeroConcentratedDP):
+                params = {"orders": [2.0, 5.0]} if target is wi.RenyiDP else {}
+                assert_kept(source.implies(target, **params), games[1])
+                assert_kept(source.implies(target, adjacency="replace", **params), fixed[2])
+            elif form is wi.RenyiDP:
+                params = {"candidates": 3} if target is wi.DifferentialIdentifiability else {}
+                game = candidates_game(law, 4, 3, (0,)) if params else games[1]
+                assert_kept(source.implies(target, **params), game)
+            else:
+                params = {"candidates": 3} if target is wi.DifferentialIdentifiability else {}
+                with pytest.raises(ImplicationError, match="no bound"):
+                    source.implies(target, **params)
+
+    return check
+
+
+def check_concentrated(source):
+    def check(seed):
+        size = 0.3 * (seed + 1)
+        for adjacency in ("add_remove", "replace"):
+            to, known = source(size, "add_remove").implies(wi.ZeroConcentratedDP, adjacency=adjacency), source(size)
+            limit = known.replace_roc() if adjacency == "replace" else known.roc
+            rates = np.geomspace(1e-9, 0.999, 60)
+            assert np.all(to.tpr_at(rates) >= limit.tpr(rates) - 1e-12)
+
+    return check
+
+
 CHECKS = {
+    **{
+        f"{s.__name__} → {t}": check_form(s, getattr(wi, t))
+        for s in FORMS
+        for t in ("ApproxDP", "PureDP", "PMP", "MIP")
+    },
+    **{
+        f"{s.__name__} → {t}": check_form(s, getattr(wi, t))
+        for s in FORMS
+        for t in ("MembershipPrivacy", "DifferentialIdentifiability")
+    },
+    "ZeroConcentratedDP → ZeroConcentratedDP": check_form(wi.ZeroConcentratedDP, wi.ZeroConcentratedDP),
+    "ZeroConcentratedDP → RenyiDP": check_form(wi.ZeroConcentratedDP, wi.RenyiDP),
+    "GaussianDP → ZeroConcentratedDP": check_concentrated(wi.GaussianDP),
+    "PureDP → ZeroConcentratedDP": check_concentrated(wi.PureDP),
     "PureDP → PureDP": check_pure_pure,
     "PureDP → ApproxDP": check_pure_approx,
     "ApproxDP → PureDP": check_approx_pure,
@@ -1140,6 +1235,10 @@ def test_contract_can_fail():
 # --- what does not follow ------------------------------------------------------------------------------------------
 
 REFUSED = {
+    "RenyiDP": [wi.RenyiDP([2.0, 8.0], [0.2, 0.9])],
+    "ZeroConcentratedDP": [wi.ZeroConcentratedDP(0.5)],
+    "PrivacyProfile": [wi.PrivacyProfile([0.5, 1.0], [0.01, 0.001])],
+    "TradeOff": [wi.TradeOff(wi.Roc([0.0], [0.1]))],
     "PureDP": [wi.PureDP(1.0), wi.PureDP(1.0, "replace")],
     "DifferentialIdentifiability": [wi.DifferentialIdentifiability(0.6, 2)],
     "PMP": [wi.PMP(1.0), wi.PMP(1.0, 0.1)],

@@ -6,6 +6,8 @@ from whosin.guarantees.identifiability import DifferentialIdentifiability
 from whosin.guarantees.membership import MembershipPrivacy
 from whosin.guarantees.mip import MIP
 from whosin.guarantees.practical import PMP
+from whosin.guarantees.profile import PrivacyProfile, TradeOff
+from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
 
 __all__ = [
@@ -17,5 +19,9 @@ __all__ = [
     "GaussianDP",
     "Guarantee",
     "MembershipPrivacy",
+    "PrivacyProfile",
     "PureDP",
+    "RenyiDP",
+    "TradeOff",
+    "ZeroConcentratedDP",
 ]

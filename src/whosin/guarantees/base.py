@@ -82,9 +82,11 @@ class Guarantee(CurveAnswer):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters and assumptions for JSON (infinity as the string "inf")."""
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        plain = {k: ("inf" if isinstance(v, float) and math.isinf(v) else v) for k, v in fields.items()}
-        return {"guarantee": type(self).__name__, **plain, "assumes": list(self.assumes)}
+        return {"guarantee": type(self).__name__, **self.parameters(), "assumes": list(self.assumes)}
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters for JSON, every bit of every float; infinity as the string "inf"."""
+        return {field.name: _plain_value(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __str__(self) -> str:
         fields = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in dataclasses.fields(self))
@@ -138,7 +140,17 @@ class Promised(Answer):
         return self.guarantee.implies(target, **params)
 
 
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, Roc):
+        return value.parameters()
+    if isinstance(value, tuple):
+        return [_plain_value(item) for item in value]
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
 def _short(value: Any) -> str:
+    if isinstance(value, tuple) and len(value) > 4:
+        return f"({value[0]:g}, …, {value[-1]:g})"
     return f"{value:g}" if isinstance(value, float) else repr(value)
 
 

@@ -19,6 +19,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -39,8 +40,9 @@ from whosin.guarantees import (
     PureDP,
 )
 from whosin.guarantees.dp import DifferentialPrivacy
-from whosin.guarantees.implications import epsilon_at
+from whosin.guarantees.implications.differential import epsilon_at
 from whosin.guarantees.sgd import outsider_divergence, roc_of_losses, sampled_divergence
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["NO_COMPOSITION", "Composition", "compose", "why_not"]
@@ -222,14 +224,11 @@ def _default_delta(parts: list[DifferentialPrivacy], added: PureDP | ApproxDP | 
 
 
 def sum_up(values: Iterable[float]) -> float:
-    """Return the sum, never below the exact one (one step up of the nearest float, unless that is exact)."""
-    from fractions import Fraction
-
+    """Return the sum, rounded up."""
     listed = list(values)
-    if any(math.isinf(value) for value in listed):
-        return math.inf
-    total = math.fsum(listed)
-    return total if Fraction(total) >= sum(map(Fraction, listed)) else math.nextafter(total, math.inf)
+    return (
+        math.inf if any(math.isinf(value) for value in listed) else float_above(sum(map(Fraction, listed), Fraction()))
+    )
 
 
 def _by_sum(parts: list[DifferentialPrivacy], adjacency: str) -> PureDP | ApproxDP | None:

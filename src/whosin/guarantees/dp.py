@@ -4,8 +4,9 @@ The attacker here is the strongest one: it knows every record but one. Its ROC i
 the trade-off region of Kairouz, Oh and Viswanath (2015), TPR ≤ min(e^ε·FPR + δ, 1 - e^{-ε}(1 - δ - FPR)), or for
 μ-GDP by that of two unit normals μ apart (Dong, Roth and Su 2019), TPR ≤ Φ(Φ⁻¹(FPR) + μ).
 
-``adjacency`` says what was compared: "add_remove" sets D∪{x} against D, "replace" sets D∪{x} against D∪{x'}. The
-curve is the same; what follows from it is not (see :mod:`whosin.guarantees.implications`).
+``adjacency`` says what was compared: "add_remove" sets D∪{x} against D, "replace" sets D∪{x} against D∪{x'}, and
+"zero_out" sets D∪{x} against D with an empty record in the place of x (a record that adds nothing). The curve is the
+same; what follows from it is not (see :mod:`whosin.guarantees.implications`).
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from whosin.roc import Roc
 
 __all__ = ["ADJACENCIES", "ApproxDP", "DifferentialPrivacy", "GaussianDP", "PureDP"]
 
-Adjacency = Literal["add_remove", "replace"]
-ADJACENCIES = ("add_remove", "replace")
+Adjacency = Literal["add_remove", "replace", "zero_out"]
+ADJACENCIES = ("add_remove", "replace", "zero_out")
 WORLDS = ("independent", "fixed_size")
 
 _LEAST = math.ulp(0.0)
@@ -36,6 +37,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(5)
 _COMPARES = {
     "add_remove": "adjacent data sets: with the record against without it (add/remove one)",
     "replace": "adjacent data sets: the record against another one in its place (replace one, same size)",
+    "zero_out": "adjacent data sets: the record against an empty one in its place, which adds nothing (same size)",
 }
 
 
@@ -69,9 +71,10 @@ class DifferentialPrivacy(Guarantee):
             Probability that the record is in, before the output is seen.
         world : {"independent", "fixed_size"}
             "independent": records are in or out independently of one another (Thudi et al. 2022, theorem 1). It
-            takes add/remove DP; from replace-one DP nothing follows, for the mere size is 0-DP and tells all.
+            takes add/remove DP, or zero-out DP where an absent record leaves an empty one; from replace-one DP nothing
+            follows, for the mere size is 0-DP and tells all.
             "fixed_size": data sets of one known size (Izzo et al. 2022, proposition 6; Li et al. 2013, theorem
-            4.8). It takes replace-one DP; from add/remove two steps are paid.
+            4.8). It takes replace-one DP; from add/remove and zero-out two steps are paid.
         """
         prior = check_prior(prior)
         if check_choice("world", world, WORLDS) == "independent":
@@ -92,16 +95,30 @@ class DifferentialPrivacy(Guarantee):
         return (low, high) if self._adjacency == "replace" else (low - high, high - low)
 
     def _posterior_to_explain(self, prior: float) -> tuple[float, float]:
-        return self.posterior(prior, world="independent" if self._adjacency == "add_remove" else "fixed_size")
+        return self.posterior(prior, world="fixed_size" if self._adjacency == "replace" else "independent")
+
+    def outsider_roc(self) -> Roc:
+        """Return the limit on finding those who are *not* in the data: the roles of "in" and "out" swapped.
+
+        The mirror image of :attr:`roc`; most guarantees hold in both directions, and their curve is its own mirror
+        image.
+        """
+        return self.roc
 
     def replace_roc(self) -> Roc:
         """Return the limit on the ROC between data sets that differ by one replacement.
 
-        From add/remove it takes two steps, D∪{x} to D to D∪{x'}: the member curve after its mirror image
-        (for a symmetric curve R this is R∘R).
+        From zero-out it takes two steps, x to nobody to x': the member curve after the outsider's (for a symmetric
+        curve R this is R∘R). From add/remove the way over both, D∪{x} to D∪{x, x'} to D∪{x'}, is open as well: the
+        lower of the two.
         """
-        roc = self.roc
-        return roc if self._adjacency == "replace" else roc.compose(roc.reversed())
+        if self._adjacency == "replace":
+            return self.roc
+        member, outsider = self.roc, self.outsider_roc()
+        through_neither = member.compose(outsider)
+        if member is outsider or self._adjacency == "zero_out":
+            return through_neither
+        return through_neither.lower_of(outsider.compose(member))
 
 
 @dataclass(frozen=True)
@@ -121,10 +138,6 @@ class ApproxDP(DifferentialPrivacy):
 
     def _build_roc(self) -> Roc:
         return close_pair_roc(self.epsilon, self.delta)
-
-    def replace_roc(self) -> Roc:
-        """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
-        return self.roc if self.adjacency == "replace" else self.roc.compose(self.roc)
 
     @property
     def advantage(self) -> float:
@@ -156,10 +169,6 @@ class PureDP(DifferentialPrivacy):
 
     def _build_roc(self) -> Roc:
         return close_pair_roc(self.epsilon, 0.0)
-
-    def replace_roc(self) -> Roc:
-        """Return the limit between data sets that differ by one replacement: the curve is symmetric, so R∘R."""
-        return self.roc if self.adjacency == "replace" else self.roc.compose(self.roc)
 
     @property
     def advantage(self) -> float:

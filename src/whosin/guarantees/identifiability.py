@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees.base import Guarantee
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["MOST_CANDIDATES", "DifferentialIdentifiability"]
@@ -42,6 +44,24 @@ class DifferentialIdentifiability(Guarantee):
             raise InputError(f"rho must be a number in [1/candidates, 1] = [{1 / candidates:g}, 1], got {self.rho!r}")
         self._set(rho=rho, candidates=candidates)
 
+    @property
+    def least(self) -> float:
+        """1 - (m-1)ρ: the least belief in a candidate that ρ leaves; 0 where there is none."""
+        return max(0.0, 1.0 - (self.candidates - 1) * self.rho)
+
+    @property
+    def advantage(self) -> float:
+        """The largest TPR - FPR against the others: mρ - 1, or 1 - (1-ρ)/((m-1)ρ) where ρ ≥ 1/(m-1); rounded up."""
+        m, rho = self.candidates, Fraction(self.rho)
+        return self.apart if (m - 1) * rho < 1 else float_above(1 - (1 - rho) / ((m - 1) * rho))
+
+    @property
+    def apart(self) -> float:
+        """Total variation between two candidates, mρ - 1 at most, rounded up (the exact limit, attained)."""
+        if self.rho * self.candidates <= 1.0:
+            return 0.0
+        return min(1.0, float_above(self.candidates * Fraction(self.rho) - 1))
+
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return the extreme log likelihood ratios of a candidate against the mixture of the others."""
         others, rest = self.candidates - 1, 1.0 - self.rho
@@ -50,13 +70,11 @@ class DifferentialIdentifiability(Guarantee):
         return min(low, 0.0), (max(0.0, math.log(others * self.rho / rest)) if rest > 0 else math.inf)
 
     def _build_roc(self) -> Roc:
-        low, high = (math.exp(bound) for bound in self.log_likelihood_ratios())
-        if math.isinf(high):
-            return Roc([0.0], [1.0 - low])
-        if high == low:
+        if self.rho * self.candidates <= 1.0:
             return Roc([0.0], [0.0])
-        corner = (1.0 - low) / (high - low)
-        return Roc([corner], [min(1.0, high * corner)])
+        if self.least > 0.0:
+            return Roc([1.0 - self.rho], [1.0 - self.least])
+        return Roc([(1.0 - self.rho) / ((self.candidates - 1) * self.rho)], [1.0])
 
     @property
     def assumes(self) -> tuple[str, ...]:

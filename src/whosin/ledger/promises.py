@@ -28,12 +28,7 @@ def promise_to_dict(guarantee: Guarantee) -> dict[str, Any]:
     name = type(guarantee).__name__
     if _KNOWN.get(name) is not type(guarantee):
         raise InputTypeError(f"guarantee must be one of {', '.join(sorted(_KNOWN))}, got {guarantee!r}")
-    return {"version": VERSION, "guarantee": name, **_fields(guarantee)}
-
-
-def _fields(guarantee: Guarantee) -> dict[str, Any]:
-    values = {field.name: getattr(guarantee, field.name) for field in dataclasses.fields(guarantee)}
-    return {name: "inf" if isinstance(value, float) and math.isinf(value) else value for name, value in values.items()}
+    return {"version": VERSION, "guarantee": name, **guarantee.parameters()}
 
 
 def promise_from_dict(stored: Mapping[str, Any]) -> Guarantee:
@@ -48,8 +43,14 @@ def promise_from_dict(stored: Mapping[str, Any]) -> Guarantee:
     if family is None:
         raise LedgerError(f"a guarantee is stored as {name!r}, which this whosin does not know")
     wanted = {field.name for field in dataclasses.fields(family)}
-    values = {key: math.inf if value == "inf" else value for key, value in stored.items() if key in wanted}
+    values = {key: _number(value) for key, value in stored.items() if key in wanted}
     try:
         return family(**values)
     except (TypeError, ValueError) as error:
         raise LedgerError(f"a stored {name} does not make sense: {error}") from None
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return math.inf if value == "inf" else value

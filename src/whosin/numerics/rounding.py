@@ -1,11 +1,21 @@
-"""Limits as text: a printed upper limit is an upper limit, a printed lower limit a lower one."""
+"""Limits that stay limits, as floats and as text: a printed upper limit is one, and so is a printed lower limit."""
 
 from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 
-__all__ = ["at_least", "at_most"]
+__all__ = ["at_least", "at_most", "float_above"]
+
+
+def float_above(exact: Fraction) -> float:
+    """Return the smallest float that is not below a fraction."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def at_least(value: float, digits: int = 4) -> str:

@@ -1,0 +1,140 @@
+"""To and between the practical notions: PMP and MIP, where the data set is a uniform subset of a pool."""
+
+from __future__ import annotations
+
+import math
+
+from whosin.errors import ImplicationError, check_prior
+from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
+from whosin.guarantees.implications.differential import close_epsilon, curve_epsilon, step_epsilon
+from whosin.guarantees.implications.graph import edge
+from whosin.guarantees.mip import MIP
+from whosin.guarantees.practical import PMP
+from whosin.guarantees.profile import PrivacyProfile, TradeOff
+from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
+from whosin.guarantees.sgd import DPSGD
+from whosin.roc import Roc
+
+__all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
+
+
+def _half(value: float) -> float:
+    return min(0.5, 0.5 * value)
+
+
+def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
+    if isinstance(g, PureDP | ApproxDP) and (delta is None or (delta == g.delta and g.adjacency == "replace")):
+        epsilon, delta = step_epsilon(g, g.epsilon, g.delta, "replace", None)
+    else:
+        delta = check_delta(delta, g)
+        if isinstance(g, PureDP | ApproxDP):
+            epsilon = close_epsilon(g, delta, g.adjacency != "replace")
+        else:
+            epsilon = curve_epsilon(g, delta, "replace")
+    return PMP(epsilon, delta, train_fraction)
+
+
+def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
+    q = check_prior(train_fraction, "train_fraction")
+    if q == 0.5 and isinstance(g, PureDP | ApproxDP):
+        if g._adjacency == "replace":
+            return MIP(_half(g.advantage))
+        if g.delta == 0.0:
+            return MIP(_half(-math.expm1(-g.epsilon)))
+    return mip_of(g.replace_roc(), q)
+
+
+def mip_of(roc: Roc, q: float) -> MIP:
+    """Return η-MIP from the limit on the curve between "in" and "out"."""
+    rarer = min(q, 1.0 - q)
+    likelier = 1.0 - rarer
+    if q <= 0.5:
+        excess = rarer * roc.divergence(likelier / rarer)
+    else:
+        excess = rarer * roc.reversed().divergence(likelier / rarer)
+    return MIP(min(max(excess, 0.0), rarer), q)
+
+
+def _mip_to_mip(g: MIP, train_fraction: float | None = None) -> MIP:
+    if train_fraction is not None and train_fraction != g.train_fraction:
+        raise ImplicationError(
+            f"a MIP guarantee at train fraction {g.train_fraction:g} says nothing about {train_fraction!r}. "
+            "Counterexample: release D, unless it is that share of the pool, then nothing"
+        )
+    return g
+
+
+def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
+    if delta is None or delta == g.delta:
+        return g
+    delta = check_delta(delta, g)
+    return PMP(close_epsilon(ApproxDP(g.epsilon, g.delta), delta, False), delta, g.train_fraction)
+
+
+def pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
+    """Read η off the curve at the one train fraction that the guarantee is about."""
+    if train_fraction is not None and train_fraction != g.train_fraction:
+        raise ImplicationError(
+            f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train "
+            f"fraction {train_fraction!r}: "
+            "it is about one way of drawing the data set. Counterexample: release D, unless it is that share of the "
+            "pool, then nothing"
+        )
+    return MIP(_half(g.advantage)) if g.train_fraction == 0.5 else mip_of(g.roc, g.train_fraction)
+
+
+def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
+    if g.train_fraction != 0.5:
+        raise ImplicationError(
+            "η-MIP and (0, 2η)-PMP are the same only at train fraction 1/2; at "
+            f"{g.train_fraction:g} the accuracy limit leaves TPR - FPR up to {g.advantage:.6g}. Counterexample at "
+            "q < 1/2: say 'maybe' of every member and of a share q/(1-q) of the others: 0-MIP, TPR - FPR = (1-2q)/(1-q)"
+        )
+    floor = g.advantage
+    if delta is not None and check_delta(delta, g) < floor:
+        raise ImplicationError(
+            f"η-MIP gives no (ε, δ)-PMP with δ below 2η = {floor:.6g}, got delta={delta!r}. Counterexample: reveal the "
+            "membership with probability 2η, otherwise nothing: η-MIP, and δ = 2η for every ε"
+        )
+    return PMP(0.0, floor if delta is None else float(delta))
+
+
+HALF = "the data set is a uniform subset of the pool, of the stated share"
+_COUPLING = "Lowy et al. 2024, proposition 5; Izzo et al. 2022, lemma 12 (adjacent coupling)"
+_TWO_STEPS = "from add/remove and zero-out two steps are paid: the member curve after the outsider's"
+_CURVES = (PureDP, ApproxDP, GaussianDP, DPSGD, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOff)
+_LOOSE = (DPSGD, ZeroConcentratedDP)
+
+EDGES = (
+    *(
+        edge(
+            source,
+            PMP,
+            _COUPLING,
+            _dp_to_pmp,
+            HALF,
+            _TWO_STEPS,
+            tight=source not in _LOOSE,
+            corrected=source is ApproxDP,
+        )
+        for source in _CURVES
+    ),
+    *(
+        edge(
+            source,
+            MIP,
+            "Izzo et al. 2022, theorem 4, for every train fraction: "
+            "η = max(mδ, δ+(1-δ)/(1+e^{-ε}) - max(q,1-q)), m = min(q,1-q); add/remove: η = (1-e^{-ε})/2 at 1/2",
+            _dp_to_mip,
+            HALF,
+            _TWO_STEPS,
+            tight=source not in _LOOSE,
+            corrected=True,
+        )
+        for source in _CURVES
+    ),
+    edge(MIP, MIP, "the same statement at the same train fraction", _mip_to_mip, HALF),
+    edge(PMP, PMP, "the (ε, δ) line that touches the curve at another δ", _pmp_to_pmp, HALF),
+    edge(PMP, MIP, "Lowy et al. 2024, lemma 13, tightened: η = δ+(1-δ)/(1+e^{-ε})-½", pmp_to_mip, HALF, corrected=True),
+    edge(MIP, PMP, "η-MIP ⇔ (0, 2η)-PMP at train fraction 1/2: accuracy = ½ + TV/2", _mip_to_pmp, HALF),
+)
