@@ -1,7 +1,7 @@
-"""The scale of the paper, for comparison only.
+"""The printed noise of Izzo et al. (2022), for comparison only.
 
-Izzo et al. (2022), theorem 9 and corollary 10: with σ^M ≥ E‖θ - Eθ‖^M, noise of density ∝ exp(-‖x‖/(c·σ)), c =
-(6.16/η)^(1 + 2/M), is η-MIP. True, and far from needed: the same noise with s = σ/ln(1/(1 - 2η)) is η-MIP already.
+With σ^M ≥ E‖θ - Eθ‖^M, noise of density ∝ exp(-‖x‖/(c·σ)) is η-MIP for c = (7.5/η)^(1 + 2/M) by theorem 9, and for c =
+(6.16/η)^(1 + 2/M), M ≥ 2, by corollaries 10 and 14. True, and far from needed: s = σ/ln(1/(1 - 2η)) is η-MIP already.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["izzo_noise", "paper_scale"]
 
 
 def paper_scale(eta: float, sigma: float, moment: float = 2.0) -> float:
-    """Return (6.16/η)^(1 + 2/M)·σ, the scale of corollary 10 for a bound σ on the M-th central moment's root."""
+    """Return (6.16/η)^(1 + 2/M)·σ of corollary 10 for a bound σ on the root of the M-th central moment, M ≥ 2."""
     target = check_number("eta", eta, low=1e-12, high=0.5, open_high=True)
     spread = check_number("sigma", sigma, low=0.0, open_high=True)
-    order = check_number("moment", moment, low=1.0, open_high=True)
+    order = check_number("moment", moment, low=2.0, open_high=True)
     return float((6.16 / target) ** (1.0 + 2.0 / order) * spread)
 
 

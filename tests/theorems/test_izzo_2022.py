@@ -685,3 +685,76 @@ def test_section_3_5_curve_of_mip(eta, fpr):
     assert wi.MIP(eta).tpr_at(fpr) == pytest.approx(min(fpr + 2 * eta, 1.0), abs=1e-13)
     assert wi.MIP(eta).advantage == pytest.approx(2 * eta, abs=1e-15)
     assert wi.MIP(eta).accuracy() == pytest.approx(0.5 + eta, abs=1e-15)
+
+
+# --- section 3.2: the regression example; sections 5 and 6: reconstruction, group privacy, subsampling -------------
+
+
+def test_section_3_2_regression_must_be_compared_with_its_own_population():
+    """Blood pressure of the ill: the model tells who is ill, and among the ill it tells nothing about who was in."""
+    rng, d, p = np.random.default_rng(0), 5, 0.1
+    theta = rng.normal(size=(2, d))
+
+    def draw(count, ill):
+        x = rng.normal(size=(count, d))
+        y = np.ones(count, dtype=int) if ill else (rng.random(count) < p).astype(int)
+        return x, np.einsum("ij,ij->i", x, theta[y])
+
+    train = draw(1000, ill=True)
+    fitted = np.linalg.lstsq(*train, rcond=None)[0]
+
+    def fits(sample):
+        return -np.round(np.abs(sample[1] - sample[0] @ fitted), 6)
+
+    against_all = wi.audit(fits(train), fits(draw(1000, ill=False)), rng=1, assignment="random").advantage
+    against_ill = wi.audit(fits(train), fits(draw(1000, ill=True)), rng=1, assignment="random").advantage
+    assert against_all.lower <= 1.0 - p <= against_all.upper
+    assert against_all.lower > 0.8
+    assert (against_ill.estimate, against_ill.lower) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_section_5_whole_reconstruction_implies_membership(seed):
+    """Who names the whole data set with probability β answers every membership question with accuracy β at least."""
+    law = random_mechanism(np.random.default_rng(seed), outputs=6, floor=0.0, alpha=0.2)
+    game = wi.worlds.uniform_subsets(range(4), 2).play(law)
+    subsets = list(itertools.combinations(range(4), 2))
+    named = sum(max(law(records)[output] for records in subsets) for output in range(6)) / len(subsets)
+    assert named <= min(game.accuracy(record) for record in range(4)) + TINY
+    assert named <= 0.5 + game.mip().eta + TINY
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_section_5_printed_reconstruction_of_one_record_is_not_prevented(n):
+    """Publishing one random member is 1/(2n)-MIP, and names a member with certainty."""
+    game = wi.worlds.uniform_subsets(range(2 * n), n).play(lambda records: dict.fromkeys(records, 1.0 / n))
+    assert game.mip().eta == pytest.approx(1.0 / (2 * n), rel=1e-12)
+    assert [game.posterior(record, record) for record in range(2 * n)] == pytest.approx([1.0] * (2 * n), rel=1e-12)
+
+
+def test_section_6_mip_has_no_group_privacy():
+    """0-MIP for everybody, and whether two people are together in or out is published."""
+    world = wi.worlds.uniform_subsets(range(4), 2)
+    game = world.play(lambda records: {(0 in records) == (1 in records): 1.0})
+    assert game.mip().eta == pytest.approx(0.0, abs=TINY)
+    couple = wi.worlds.explicit(["together", *range(2)], {("together", 0): 1 / 3, (1,): 2 / 3})
+    revealed = couple.play(lambda records: {"together" in records: 1.0})
+    assert revealed.accuracy("together") == 1.0  # 2/3 before
+
+
+@pytest.mark.parametrize(("n", "k", "m"), [(4, 2, 1), (5, 3, 1), (5, 3, 2), (6, 3, 2)])
+def test_section_6_subsampling_scales_the_advantage_exactly(n, k, m):
+    """Training on m random of the k drawn records: advantage m/k of that of training on m random of all n.
+
+    Given that x is not among the m, they are a random set without x, whether x was drawn or not.
+    """
+    law = random_mechanism(np.random.default_rng(n * k * m), floor=0.0, alpha=0.3)
+    full = wi.worlds.uniform_subsets(range(n), m).play(law)
+
+    def sampled(records):
+        parts = list(itertools.combinations(records, m))
+        return {o: sum(law(part)[o] for part in parts) / len(parts) for o in range(4)}
+
+    game = wi.worlds.uniform_subsets(range(n), k).play(sampled)
+    for record in range(n):
+        assert game.advantage(record) == pytest.approx(m / k * full.advantage(record), rel=1e-9)

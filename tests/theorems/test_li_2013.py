@@ -648,3 +648,82 @@ class TestOneSidedness:
         """Each guarantee that A(D) = |D| satisfies refuses to imply membership privacy for D_N or D_I, naming it."""
         with pytest.raises(ImplicationError, match=r"A\(D\) = \|D\|"):
             guarantee.implies(wi.MembershipPrivacy, **params)
+
+
+def first_primes(count):
+    """The first so many prime numbers, by the sieve."""
+    prime = np.ones(120_000, dtype=bool)
+    prime[:2] = False
+    for i in range(2, 347):
+        prime[i * i :: i] &= not prime[i]
+    return np.flatnonzero(prime)[:count].tolist()
+
+
+class TestRemarks:
+    """What the text says beside its numbered statements."""
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_family_d_u_compares_all_data_sets_with_and_without(self, seed):
+        """All priors: γ is the largest ratio of any data set with t to any without, adjacent or not; some prior of two
+        data sets needs it, and no prior needs more."""
+        rng = np.random.default_rng(seed)
+        laws = random_laws(rng, subsets(range(3)))
+        pairs = [(d, e) for d in laws for e in laws if 0 in d and 0 not in e]
+        ratio, worst = max((max(laws[d][s] / laws[e][s] for s in range(3)), (d, e)) for d, e in pairs)
+        two = wi.worlds.explicit(range(3), {worst[0]: 1e-9, worst[1]: 1.0 - 1e-9}).play(lambda records: laws[records])
+        assert needed_gamma(two, 0, 1e-9) == pytest.approx(ratio, rel=1e-6)
+        prior = dict(zip(laws, rng.dirichlet(np.full(len(laws), 0.3)), strict=True))
+        any_prior = wi.worlds.explicit(range(3), prior).play(lambda records: laws[records])
+        assert any_prior.tpr_at(0, 0.25) <= 0.25 * ratio + 1e-12
+
+    @pytest.mark.parametrize("n", [1, 3, 6])
+    def test_family_d_u_is_too_strong(self, n):
+        """ε-DP leaves e^{nε} where n people are all in or all out: only noise that hides the whole data set helps."""
+        epsilon = 0.5
+        law = {size: {1: 1 / (1 + math.exp(epsilon * (n - 2 * size)))} for size in (0, n)}
+        game = wi.worlds.explicit(range(n), {(): 0.5, tuple(range(n)): 0.5}).play(
+            lambda records: {1: law[len(records)][1], 0: 1 - law[len(records)][1]}
+        )
+        assert game.posterior(0, 1) == pytest.approx(1 / (1 + math.exp(-n * epsilon)), rel=EXACT)
+
+    @pytest.mark.parametrize("k", [2, 3])
+    def test_section_5_1_k_anonymity_gives_members_away(self, k):
+        """Groups of at least k people are published with their counts: a full group proves everybody in it present."""
+        town = {person: person // 3 for person in range(6)}
+
+        def published(records):
+            sizes = [sum(town[person] == group for person in records) for group in (0, 1)]
+            return {tuple(size if size >= k else "suppressed" for size in sizes): 1.0}
+
+        game = wi.worlds.all_subsets(range(6)).play(published)
+        assert game.posterior(0, (3, "suppressed")) == 1.0
+        assert game.membership_privacy().gamma == math.inf
+
+    def test_section_5_1_the_primes(self):
+        """Ten thousand values, the data set of the text, 3-Max: one of 9851, 9857 and 9859, a third each."""
+        primes = first_primes(10_000)
+        assert (len(primes), primes[-1]) == (10_000, 104_729)
+        law = wi.mechanisms.KMax(primes, 3).law((2, 5, 113, 9851))
+        assert law == pytest.approx(dict.fromkeys((9851, 9857, 9859), 1 / 3))
+
+    @pytest.mark.parametrize("epsilon", [math.log(7 / 6), 1.0])
+    def test_section_5_1_the_maximum_under_dp(self, epsilon):
+        """The exponential mechanism on ranks, whose sensitivity is all ranks: off by tens, 3-Max is off by one."""
+        ranks, top = range(200), 120
+        mechanism = wi.mechanisms.Exponential(ranks, lambda w, x: abs(w - x), epsilon / (2 * 199))
+        for other in (0, 199):
+            laws = mechanism.law((top,)), mechanism.law((other,))
+            assert max(abs(math.log(laws[0][w] / laws[1][w])) for w in ranks) <= epsilon
+        dp = sum(p * abs(w - top) for w, p in mechanism.law((top,)).items())
+        k_max = sum(p * abs(w - top) for w, p in wi.mechanisms.KMax(ranks, 3).law((5, top)).items())
+        assert k_max == pytest.approx(1.0)
+        assert dp > 40.0
+
+    def test_section_5_2_hipaa(self):
+        """1.5 %: no belief can stay below it among 66 candidates; among 100, ε = ln(0.015·99/0.985) ≈ 0.41 will do."""
+        epsilon = math.log(0.015 * 99 / 0.985)
+        assert epsilon == pytest.approx(0.4105, abs=1e-4)
+        rho = wi.PureDP(epsilon, "replace").implies(wi.DifferentialIdentifiability, candidates=100).rho
+        assert rho == pytest.approx(0.015, rel=1e-9)
+        assert wi.PureDP(0.0, "replace").implies(wi.DifferentialIdentifiability, candidates=66).rho > 0.015
+        assert wi.PureDP(0.0, "replace").implies(wi.DifferentialIdentifiability, candidates=67).rho < 0.015

@@ -669,3 +669,117 @@ class TestAppendix:
         both = world.play(lambda records: {(first(records), second(records)): 1.0})
         assert max(both.accuracy(x) for x in range(6)) == pytest.approx(1.0, rel=EXACT)
         assert both.pmp().epsilon == math.inf
+
+
+class TestRelatedWork:
+    """The notions that the appendix compares with, as games in small worlds."""
+
+    def test_corollary_4_local_dp_is_the_pmp_of_one_record(self):
+        """n = 1: ε-PMP for all pairs is ε-local DP, here randomised response among four answers."""
+        mechanism = {x: {y: (3.0 if x == y else 1.0) / 6.0 for y in range(4)} for x in range(4)}
+        local = max(math.log(mechanism[a][y] / mechanism[b][y]) for a in range(4) for b in range(4) for y in range(4))
+        for pair in itertools.combinations(range(4), 2):
+            game = wi.worlds.uniform_subsets(pair, 1).play(lambda records: mechanism[records[0]])
+            assert game.pmp().epsilon == pytest.approx(local, rel=EXACT)
+            assert game.dp().epsilon == pytest.approx(local, rel=EXACT)
+
+    def test_footnote_3_a_grid_of_candidates_converges(self):
+        """Candidates on [-1, 1] in ever finer grids: the label holds for each, and ε̃ settles."""
+        x = np.linspace(-0.9, 0.8, 6)[:, None]
+        found = [
+            wi.population.exponential(x, np.linspace(-1, 1, m)[:, None], epsilon=4.0, clip=1.0, method="exact")
+            for m in (3, 9, 33, 129)
+        ]
+        assert all(one.pmp.epsilon <= one.dp_on_records.epsilon <= 4.0 for one in found)
+        steps = np.abs(np.diff([one.pmp.epsilon for one in found]))
+        assert steps[2] < steps[1] / 2 < steps[0]
+        assert steps[2] < 0.005
+
+    def test_section_1_epsilon_over_seventy_five(self):
+        """Some pools bring the label down to ε/75, and any other factor: where all records agree there is no limit."""
+        w = np.array([[-1.0], [1.0]])
+        ratios = []
+        for spread in (0.3, 0.03, 0.003):
+            x = 1.0 + spread * np.linspace(-1, 1, 6)[:, None]
+            found = wi.population.exponential(x, w, epsilon=7.5, clip=10.0, method="exact")
+            ratios.append(7.5 / found.pmp.epsilon)
+        assert ratios[0] < 75.0 < ratios[1] < ratios[2]
+        assert wi.PMP(0.1).accuracy() == pytest.approx(0.525, abs=1e-4)
+
+    def test_section_1_most_of_it_is_the_label(self):
+        """Clipping at 10 lets the label count records that no candidate can tell apart: at most diam(W)/(C + 1) of it
+        can be spent, whatever the records are."""
+        w = np.array([[-1.0], [1.0]])
+        x = 1.0 + 0.03 * np.linspace(-1, 1, 6)[:, None]
+        found = wi.population.exponential(x, w, epsilon=7.5, clip=10.0, method="exact")
+        assert found.dp_tight.epsilon == pytest.approx(7.5 * 2.0 / 11.0, rel=1e-9)
+
+    def test_long_differential_training_privacy_gives_everything_away(self):
+        """DTP bounds how far predictions move without one record; a model that is published moves, however little."""
+        epsilon = 0.01
+
+        def probability(records):
+            return 0.5 * math.exp(epsilon * sum(2.0**-record for record in records) / 4.0)
+
+        people = range(4)
+        for size in (1, 2, 3):
+            for data in itertools.combinations(people, size):
+                for record in data:
+                    rest = tuple(other for other in data if other != record)
+                    for side in (lambda d: probability(d), lambda d: 1.0 - probability(d)):
+                        assert abs(math.log(side(data) / side(rest))) <= epsilon
+        published = wi.worlds.uniform_subsets(people, 2).play(lambda records: {probability(records): 1.0})
+        assert published.pmp().epsilon == math.inf
+        assert min(published.accuracy(record) for record in people) == 1.0
+
+    def test_long_differential_training_privacy_is_dp_of_one_drawn_label(self):
+        """Where the attacker sees one label drawn from the predictions, DTP of every data set is DP."""
+        epsilon = 0.7
+
+        def law(records):
+            p = 0.5 * math.exp(-epsilon * (1 in records))
+            return {"yes": p, "no": 1.0 - p}
+
+        game = wi.worlds.all_subsets(range(3)).play(law)
+        assert game.dp().epsilon == pytest.approx(epsilon, rel=EXACT)
+        assert game.advantage(1) <= wi.PureDP(epsilon).advantage
+
+    def test_yeom_on_average_hides_whom_the_worst_case_shows(self):
+        """Publishing whether one certain person is in: average advantage 1/2n over the pool, her own is 1."""
+        for n in (2, 3, 4):
+            game = wi.worlds.uniform_subsets(range(2 * n), n).play(lambda records: {0 in records: 1.0})
+            each = [game.advantage(record) for record in range(2 * n)]
+            assert each[0] == pytest.approx(1.0, rel=EXACT)
+            others = 1.0 / (2 * n - 1)  # that she is out makes everybody else likelier to be in
+            assert each[1:] == pytest.approx([others] * (2 * n - 1), rel=EXACT)
+            assert game.pmp().epsilon == math.inf
+
+    def test_leemann_gaussian_mip_follows_from_gaussian_dp_and_is_smaller(self):
+        """The curve of a sum with noise for somebody who knows the pool lies inside that of μ-GDP."""
+        game = wi.worlds.uniform_subsets((0.0, 0.2, 0.5, 1.0), 2).play(wi.mechanisms.Gaussian(sum, scale=1.0))
+        fpr = np.linspace(0.01, 0.99, 33)
+        promise = wi.GaussianDP(1.0, adjacency="replace").tpr_at(fpr)
+        for record in (0.0, 0.2, 0.5, 1.0):
+            found = game.tpr_at(record, fpr)
+            assert np.all(found <= promise + 1e-9)
+            assert np.max(promise - found) > 0.05
+
+    @pytest.mark.parametrize("n", [1, 4, 16, 64])
+    def test_humphries_mixtures_escape_the_bound_for_independent_records(self, n):
+        """Two kinds of data sets, all zeros or all ones: an ε-DP count of n records tells the kind, and with it z.
+
+        A member has the kind of S, somebody from the mixture has it half of the time. At n = 1 the game is within
+        the bound of ε-DP for independent records; at 64 records it is far beyond, and nearly ½.
+        """
+        epsilon = 0.2
+        noisy = wi.worlds.uniform_subsets(("zeros", "ones"), 1).play(
+            lambda records: {
+                guess: (math.exp(n * epsilon) if guess == records[0] else 1.0) / (1.0 + math.exp(n * epsilon))
+                for guess in ("zeros", "ones")
+            }
+        )
+        knows = noisy.accuracy("ones")  # group privacy: n records change together
+        advantage = knows - 0.5  # z is of the kind that was guessed, for a member with ``knows``, else with ½
+        assert knows == pytest.approx(1.0 / (1.0 + math.exp(-n * epsilon)), rel=EXACT)
+        assert (advantage > wi.PureDP(epsilon).advantage) == (n > 1)
+        assert advantage < 0.5

@@ -519,3 +519,59 @@ class TestSection6:
         kept = [self.none_of(game, range(m), output) for output in game.outputs]
         assert min(kept) == pytest.approx(threshold, rel=1e-10)
         assert math.floor(math.log(threshold) / math.log(self.least(prior, epsilon)) + 1e-9) == m
+
+
+class TestRemarks:
+    """What the text says beside its numbered statements."""
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_section_3_1_what_is_impossible_once_is_impossible_always(self, seed):
+        """Under ε-DP an output with probability 0 on one data set has it on all; one that has not shows ε = ∞."""
+        laws = random_laws(np.random.default_rng(seed), subsets(range(3)))
+        world = wi.worlds.all_subsets(range(3))
+        game = world.play(lambda records: laws[records] | {"never": 0.0})
+        assert game.dp().epsilon == pytest.approx(add_remove_epsilon(laws), rel=EXACT)
+        laws[(0, 1)] = {"never": 1e-9, 0: 1.0 - 1e-9, 1: 0.0, 2: 0.0}
+        assert world.play(lambda records: laws[records]).dp().epsilon == math.inf
+
+    def test_footnote_2_fewer_records_need_larger_batches(self):
+        """A data set sampled at rate T has T·N records, and a batch at least one of them: the smallest rate 1/(T·N) of
+        a step rises, and with it what a step gives away, while the belief to start from falls with T."""
+        steps = [wi.DPSGD(1.0, 1.0 / (1000 * rate), 1).advantage for rate in (1.0, 0.1, 0.01)]
+        assert steps == sorted(steps)
+        assert steps[2] > 50 * steps[0]
+        beliefs = [wi.PureDP(1.0).posterior(rate) for rate in (0.999, 0.1, 0.01)]
+        assert beliefs == sorted(beliefs, reverse=True)
+
+    def test_section_5_2_logistic_regression_trained(self):
+        """One step of DP-SGD on the two points of the text: 10⁶ without x₂, 10⁶ - 1 with it, before the noise.
+
+        The gradient at x₂ is +10⁶, not below -1: that is what lowers the weight. The best threshold on the two normal
+        laws is right 54.9 % of the time.
+        """
+        torch = pytest.importorskip("torch")
+        pytest.importorskip("opacus")
+
+        class Logistic(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+                torch.nn.init.constant_(self.layer.weight, 1e6)
+
+            def forward(self, x):
+                logit = self.layer(x)
+                return torch.cat([torch.zeros_like(logit), logit], dim=1)
+
+        def weight(labels):
+            settings = {"max_grad_norm": 1.0, "sample_rate": 1.0, "steps": 1, "learning_rate": 1.0}
+            settings |= {"expected_batch": 1.0, "classes": [0, 1], "input_dtype": "float64", "reset": False}
+            x = np.full((len(labels), 1), 1e6)
+            done = wi.train_dpsgd(Logistic(), x, np.array(labels), noise_multiplier=0.0, rng=0, **settings)
+            return done.model.module.layer.weight.item()
+
+        centres = {"out": weight([1]), "in": weight([1, 0])}
+        assert centres["out"] == 1e6
+        assert centres["in"] == pytest.approx(1e6 - 1.0, abs=1e-5)
+        shifts = {(): 0.0, ("x2",): centres["in"] - centres["out"]}
+        game = wi.worlds.all_subsets(["x2"]).play(wi.mechanisms.Gaussian(lambda records: shifts[records], scale=4.0412))
+        assert game.accuracy("x2") == pytest.approx(0.549, abs=5e-4)

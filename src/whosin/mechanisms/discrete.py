@@ -118,12 +118,12 @@ class KMax(FiniteMechanism):
 
     def __init__(self, universe: Sequence[Any], k: int, empty: Literal["lowest", "null"] = "lowest") -> None:
         self.values = check_records("universe", universe)
-        twice = [value for i, value in enumerate(self.values) if value in self.values[:i]]
-        if twice:
-            raise InputError(f"universe must have each value once, got {twice[0]!r} again")
+        self._rank: dict[Any, int] = {}
+        for rank, value in enumerate(self.values):
+            if self._rank.setdefault(value, rank) != rank:
+                raise InputError(f"universe must have each value once, got {value!r} again")
         self.k = check_whole("k", k, low=2, high=len(self.values))
         self.empty = check_choice("empty", empty, ("lowest", "null"))
-        self._rank = {value: rank for rank, value in enumerate(self.values)}
 
     def law(self, records: Records) -> Law:
         """Return the uniform law on the k ranks."""
