@@ -14,7 +14,9 @@ def test_paper_scale(eta, scale):
     assert paper_scale(eta, 5**0.5) == pytest.approx(scale * 5**0.5)
 
 
-@pytest.mark.parametrize(("eta", "ratio"), [(0.01, 7665.8), (0.05, 1599.2), (0.1, 846.73), (0.25, 420.83), (0.4, 381.69)])
+@pytest.mark.parametrize(
+    ("eta", "ratio"), [(0.01, 7665.8), (0.05, 1599.2), (0.1, 846.73), (0.25, 420.83), (0.4, 381.69)]
+)
 def test_the_paper_asks_for_hundreds_of_times_more(eta, ratio):
     ours = protect("median", [1.0, 2.0], eta=eta, noise="norm_exponential", moment_bound=1.0).certificate.noise_scale
     assert paper_scale(eta, 1.0) / ours == pytest.approx(ratio, rel=1e-4)
