@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         train_dpsgd,
     )
     from whosin.auditing.models.generators import audit_generator
-    from whosin.auditing.runs import audit_training
+    from whosin.auditing.runs import audit_retrained, audit_training
     from whosin.guarantees import (
         DPSGD,
         MIP,
@@ -78,6 +78,7 @@ _HOMES = {
     "audit_classifier": "whosin.auditing.models",
     "audit_generator": "whosin.auditing.models.generators",
     "audit_one_run": "whosin.auditing",
+    "audit_retrained": "whosin.auditing.runs",
     "audit_synthetic": "whosin.auditing",
     "audit_training": "whosin.auditing.runs",
     "DPSGDAdapter": "whosin.auditing.models",
@@ -126,6 +127,7 @@ __all__ = [
     "audit_classifier",
     "audit_generator",
     "audit_one_run",
+    "audit_retrained",
     "audit_synthetic",
     "audit_training",
     "auditing",

@@ -242,7 +242,7 @@ def test_pictures_that_are_refused():
     with pytest.raises(InputError, match="all on one side"):
         wi.audit_one_run([1.0, 2.0, 3.0], [1, 1, 1]).plot()
     whole = run_of()
-    bare = type(whole)(*[getattr(whole, name) for name in list(whole.__dataclass_fields__)[:7]])
+    bare = type(whole)(*[getattr(whole, name) for name in list(whole.__dataclass_fields__)[:8]])
     assert bare == whole
     with pytest.raises(InputError, match="with its scores"):
         bare.plot()

@@ -37,7 +37,7 @@ from whosin.tables import (
 from whosin.tables.columns import Column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
-__all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels"]
+__all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
 
 Array = NDArray[np.float64]
 Labels = dict[str, tuple[NDArray[Any], NDArray[Any]]]
@@ -120,7 +120,7 @@ def answer_queries(
             return _from_stream(records, stream, query, columns, groups, threads, rng, progress, person)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
-    if columns is None and all(_is_plain(part) for part in given):
+    if columns is None and all(is_plain(part) for part in given):
         return _from_arrays(given, query, groups, threads, rng, progress, person)
     return _from_tables(given, query, columns, groups, threads, rng, progress, person)
 
@@ -408,7 +408,7 @@ def _is_list_of_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(name, str) for name in value)
 
 
-def _is_plain(part: Any) -> bool:
+def is_plain(part: Any) -> bool:
     """Whether records are plain numbers or truth values, in an array or in lists of one length."""
     if isinstance(part, list | tuple) and part and isinstance(part[0], Number | np.bool_ | list | tuple | np.ndarray):
         try:

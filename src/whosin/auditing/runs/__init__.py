@@ -1,6 +1,21 @@
-"""Tests of a promise by training: one run in which coins decide who is in."""
+"""Tests of a promise by training: one run in which coins decide who is in, or many."""
 
 from whosin.auditing.runs.canaries import audit_training, mislabelled
 from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
+from whosin.auditing.runs.retrained import ReleaseExposure, RetrainedAudit, RetrainedGroup, RetrainedGroups
+from whosin.auditing.runs.retrained_people import RetrainedIndividual
+from whosin.auditing.runs.retraining import audit_retrained
 
-__all__ = ["OneRunAudit", "OneRunComparison", "audit_one_run", "audit_training", "mislabelled"]
+__all__ = [
+    "OneRunAudit",
+    "OneRunComparison",
+    "ReleaseExposure",
+    "RetrainedAudit",
+    "RetrainedGroup",
+    "RetrainedGroups",
+    "RetrainedIndividual",
+    "audit_one_run",
+    "audit_retrained",
+    "audit_training",
+    "mislabelled",
+]

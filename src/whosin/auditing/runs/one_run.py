@@ -8,7 +8,7 @@ q = e^ε/(1+e^ε).
 Binomial(r, q), because each guess is right with probability at most q given the model and the coins before it. So
 P(R ≥ v) ≤ f(v) = P(Binomial(r, q) ≥ v), with equality for randomised response.
 
-*Approximate DP* takes a correction, derived in :mod:`whosin.auditing.runs.one_run_bound`.
+*Approximate DP and whole curves*: the worst case over all mechanisms is in :mod:`whosin.auditing.runs.one_run_bound`.
 
 *People.* Where all records of a person share one coin, a person is the canary: m people, one guess each, and the ε is
 that of adding or removing all records of a person.
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.people import people_in
-from whosin.auditing.runs.one_run_bound import epsilon_lower, p_value
+from whosin.auditing.runs.one_run_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
 from whosin.errors import (
     AssumptionWarning,
     ImplicationError,
@@ -39,6 +39,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
+from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import dkw_radius
 from whosin.numerics.rounding import at_least, at_most
 
@@ -79,6 +80,8 @@ class OneRunAudit:
     confidence_level: float
     counts: tuple[Count, ...]
     """Every way to guess that was tried; the confidence is shared among them (union bound)."""
+    for_curves: tuple[Count, ...]
+    """The ways to guess that a whole promised curve is held against."""
     person_level: bool = False
     """Whether a canary is a person, with all its records."""
     scores: Array | None = field(default=None, repr=False, compare=False)
@@ -105,8 +108,7 @@ class OneRunAudit:
         """Return an upper limit on the chance of so many right guesses if the training were (ε, δ)-DP."""
         epsilon = check_number("epsilon", epsilon, low=0.0)
         delta = self.delta if delta is None else check_probability("delta", delta)
-        beta = self._share
-        values = [p_value(self.canaries, c.guesses, c.right, epsilon, delta, beta) for c in self.counts]
+        values = [p_value(self.canaries, c.guesses, c.right, epsilon, delta) for c in self.counts]
         return min(1.0, len(self.counts) * min(values))
 
     def epsilon_lower_at(self, delta: float) -> float:
@@ -122,30 +124,26 @@ class OneRunAudit:
         """Hold the run against a promise of the training.
 
         "violated" if so many right guesses had at most the allowed chance under the promise, otherwise "inconclusive":
-        a run that a weak attack saw through badly confirms nothing. A guarantee with a whole curve of (ε, δ) is
-        taken at the δ of this audit. Where a canary is a person, the promise must be one for all records of a person.
+        a run that a weak attack saw through badly confirms nothing. A promise of more than one (ε, δ) is held against
+        the run as a whole curve, by the surest fifth of the guesses unless ``guesses`` was given. Where a canary is a
+        person, the promise must be one for all records of a person.
 
         Raises
         ------
         ImplicationError
             For a promise from which no add/remove DP follows.
         """
-        if not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
-        promise = _as_dp(guarantee, self.delta)
-        value = self.p_value(promise.epsilon, promise.delta)
-        violated = value <= 1.0 - self.confidence_level
-        limit = self.epsilon_lower_at(promise.delta)
-        return OneRunComparison(
-            "violated" if violated else "inconclusive",
-            _comparison_text(violated, value, promise, limit, self),
-            value,
-            limit,
-            promise.epsilon,
-            promise.delta,
-            self.confidence_level,
-            guarantee,
-        )
+        promise = _as_dp(guarantee)
+        if isinstance(promise, PureDP | ApproxDP):
+            delta, counts = promise.delta, self.counts
+            each = [p_value(self.canaries, c.guesses, c.right, promise.epsilon, delta) for c in counts]
+        else:
+            delta, counts, allowed = self.delta, self.for_curves, symmetric_divergence(promise.roc)
+            each = [curve_p_value(allowed, self.canaries, c.guesses, c.right) for c in counts]
+        best = counts[int(np.argmin(each))]
+        counted = f"{best.right} of {best.guesses} guesses about {self.canaries} {self._unit} are right"
+        value, limit = min(1.0, len(counts) * min(each)), self.epsilon_lower_at(delta)
+        return comparison_of(guarantee, value, limit, delta, self.confidence_level, counted, self.person_level)
 
     def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
         """Draw the measured curve of the canaries' scores with its band, and a promise; return the axes.
@@ -279,7 +277,8 @@ def audit_one_run(
     guesses : int, pair of int, or list of these, optional
         How many canaries are guessed: a number r (the highest scores are guessed in and the lowest out, half of r each)
         or a pair (in, out). It must be fixed before the scores are compared with ``included``. A list tries several
-        and shares the confidence among them. None tries all m, m/2, m/4, … down to 8.
+        and shares the confidence among them. None tries all m, m/2, m/4, … down to 8 for a limit on ε, and holds whole
+        curves against the surest fifth: where about as many are guessed, a promise is refuted most easily.
     delta : float
         The δ for which ε is wanted.
     confidence_level : float
@@ -302,11 +301,13 @@ def audit_one_run(
 
     Notes
     -----
-    Cost O(m log m), for δ > 0 also about O(min(m, 2000)·r).
+    Cost O(m log m).
 
     References
     ----------
-    Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run. The correction for δ is our own.
+    Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run. Mahloujifar, Melis, Chaudhuri (2024),
+    Auditing f-differential privacy in one run. The worst cases for (ε, δ) and for curves are our own
+    (:mod:`whosin.auditing.runs.one_run_bound`).
     """
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
@@ -319,7 +320,8 @@ def audit_one_run(
     limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
     best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
     chosen = counts[best]
-    run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, person is not None
+    surest = counts if guesses is not None else (_count(sorted_inside, *_way(max(1, len(values) // 5), len(values))),)
+    run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, surest, person is not None
     return OneRunAudit(*run, values, inside)
 
 
@@ -387,16 +389,12 @@ def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count
     return Count(inside, outside, int(highest.sum()) + int(np.sum(~sorted_inside[:outside])))
 
 
-def _as_dp(guarantee: Guarantee, delta: float) -> PureDP | ApproxDP:
-    if isinstance(guarantee, PureDP | ApproxDP):
-        promise: PureDP | ApproxDP = guarantee
-    elif delta == 0.0:
-        raise InputError(
-            f"{type(guarantee).__name__} promises a curve of (ε, δ): pass delta= to audit_one_run, got delta=0"
-        )
-    else:
-        promise = guarantee.implies(ApproxDP, delta=delta)
-    if promise.adjacency != "add_remove":
+def _as_dp(guarantee: Any) -> DifferentialPrivacy:
+    """Return a promise that says what turning one coin over may change: add/remove DP."""
+    if not isinstance(guarantee, Guarantee):
+        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+    promise = guarantee if isinstance(guarantee, DifferentialPrivacy) else guarantee.implies(ApproxDP)
+    if getattr(promise, "adjacency", "add_remove") != "add_remove":
         raise ImplicationError(
             "replace-one DP says nothing about canaries that are included by coin toss: the number of records may be "
             "published under it. Use a guarantee with adjacency='add_remove'"
@@ -404,16 +402,30 @@ def _as_dp(guarantee: Guarantee, delta: float) -> PureDP | ApproxDP:
     return promise
 
 
-def _comparison_text(violated: bool, value: float, promise: PureDP | ApproxDP, limit: float, run: OneRunAudit) -> str:
-    counted = f"{run.right} of {run.guesses} guesses about {run.canaries} {run._unit} are right"
-    promised = f"{promise} for all records of a person together" if run.person_level else str(promise)
+def comparison_of(
+    guarantee: Guarantee,
+    value: float,
+    limit: float,
+    delta: float,
+    confidence_level: float,
+    counted: str,
+    for_people: bool,
+) -> OneRunComparison:
+    """Return the verdict on a promise under which so many right guesses have at most a chance of ``value``."""
+    violated = value <= 1.0 - confidence_level
+    promised = f"{guarantee} for all records of a person together" if for_people else str(guarantee)
     if violated:
-        return (
+        text = (
             f"{counted}; under {promised} that many have a chance of at most {at_most(value)}. The training is not "
-            f"what was promised, or the {run._unit} were not included by independent fair coins; ε is at least "
-            f"{at_least(limit)}."
+            "what was promised, or chance did not decide who was in as assumed"
         )
-    return (
-        f"{counted}; under {promised} the chance of that is only limited by {at_most(value)}. This run does not refute "
-        "the promise, and does not confirm it: a stronger attack or more canaries may tell more."
-    )
+        text += f"; ε is at least {at_least(limit)}" + (f" at δ = {delta:g}." if delta else ".") if limit > 0.0 else "."
+    else:
+        text = (
+            f"{counted}; under {promised} the chance of that is only limited by {at_most(value)}. This does not refute "
+            "the promise, and does not confirm it: a stronger attack, or more coins, may tell more."
+        )
+    slope = max(guarantee.roc.slope_for(delta), guarantee.roc.reversed().slope_for(delta))
+    promised_epsilon = getattr(guarantee, "epsilon", math.log(slope) if slope > 0.0 else 0.0)
+    verdict = "violated" if violated else "inconclusive"
+    return OneRunComparison(verdict, text, value, limit, promised_epsilon, delta, confidence_level, guarantee)

@@ -1,0 +1,542 @@
+"""The result of an audit by retraining."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.answers import Answer
+from whosin.auditing.measuring.counts import count_scores
+from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.verdict import Verdict, of_hundred
+from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead, scores_crossed
+from whosin.auditing.runs.coin_limits import guessed_pairs, mean_at_least, typical
+from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
+from whosin.auditing.runs.retrained_people import RetrainedIndividual, individual_risks
+from whosin.auditing.runs.trained_promise import compare_over_trainings, epsilon_lower, matching_rng
+from whosin.auditing.runs.trainings import Generator, Trainings
+from whosin.errors import InputError, check_number, check_probability
+from whosin.guarantees import Guarantee
+from whosin.numerics.rounding import at_least, at_most
+from whosin.roc import Roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ReleaseExposure", "RetrainedAudit", "RetrainedGroup", "RetrainedGroups", "Scores"]
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+FOLDS = 4
+WORST = 10
+"""Of how many units that looked worst the largest risk is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Log odds of membership of every unit in every training, and the coins.
+
+    The first trainings are only learned from; those after them are scored ``ahead`` by attacks that were learned on
+    earlier ones, for limits. ``crossed`` scores all, by attacks learned on the others, for estimates.
+    """
+
+    answers: Array = field(repr=False)
+    """Shape (trainings, units, queries)."""
+    coins: Mask = field(repr=False)
+    first: int
+    ahead: Array = field(repr=False)
+    ahead_cut: Array = field(repr=False)
+    pilot: Array = field(repr=False)
+    """Scores of the first trainings, crossed among themselves."""
+    pilot_cut: Array = field(repr=False)
+    crossed: Array = field(repr=False)
+    crossed_cut: Array = field(repr=False)
+    main: int
+    kind: str
+
+    @classmethod
+    def learn(cls, answers: Array, coins: Mask, main: int, kind: str) -> Scores:
+        """Learn all attacks; see :mod:`whosin.auditing.runs.coin_attack` for their cost."""
+        first = first_tested(len(coins))
+        return cls(
+            answers,
+            coins,
+            first,
+            *scores_ahead(answers, coins, first, main, kind),
+            *scores_crossed(answers[:first], coins[:first], 2, main, kind),
+            *scores_crossed(answers, coins, FOLDS, main, kind),
+            main,
+            kind,
+        )
+
+    @property
+    def tested(self) -> Mask:
+        """Coins of the trainings that are scored ahead."""
+        return self.coins[self.first :]
+
+    @cached_property
+    def attack(self) -> CoinAttack:
+        """The attack learned on all trainings."""
+        return CoinAttack(self.answers, self.coins, self.main, self.kind)
+
+    @cached_property
+    def of_one_attack(self) -> tuple[Array, Mask]:
+        """Scores by the attack learned on the first half of the trainings, and the coins, of the second half."""
+        half = max(self.first, len(self.coins) // 2)
+        attack = CoinAttack(self.answers[:half], self.coins[:half], self.main, self.kind)
+        return np.array([attack.scores(one) for one in self.answers[half:]]), self.coins[half:]
+
+
+def first_tested(trainings: int) -> int:
+    """Return how many trainings are only learned from."""
+    return max(8, trainings // 4)
+
+
+def realised(scores: Array, cuts: Array, coins: Mask) -> Array:
+    """Return TPR - FPR in each training, known exactly; 0 where a side is empty."""
+    accused = scores > cuts[:, None]
+    inside, outside = coins.sum(axis=1), (~coins).sum(axis=1)
+    rates = (
+        (accused & coins).sum(axis=1) / np.maximum(inside, 1),
+        (accused & ~coins).sum(axis=1) / np.maximum(outside, 1),
+    )
+    return np.where((inside > 0) & (outside > 0), rates[0] - rates[1], 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RetrainedAudit(Answer):
+    """What an attacker who can train copies learns about who is in the data, over trainings on random halves.
+
+    *Risk over trainings* is what this way of training gives away about a unit (a record, or a person), whichever
+    training comes out; *exposure in one release* is what a given release shows (:meth:`audit_release`).
+    """
+
+    scores: Scores = field(repr=False)
+    trainings: Trainings = field(repr=False)
+    confidence_level: float
+    labels: Mapping[str, NDArray[np.str_]] = field(default_factory=dict, repr=False)
+    """Labels of the units by column, for :attr:`groups`."""
+    covariates: Array | None = field(default=None, repr=False)
+    tolerate: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def _delta(self) -> float:
+        return 1.0 - self.confidence_level
+
+    @property
+    def person_level(self) -> bool:
+        """Whether people were tossed for, each with all of its records."""
+        return self.trainings.people is not None
+
+    @property
+    def unit(self) -> str:
+        """What was tossed for: "people" or "records"."""
+        return "people" if self.person_level else "records"
+
+    @property
+    def units(self) -> int:
+        """How many records or people there are."""
+        return int(self.scores.coins.shape[1])
+
+    @cached_property
+    def by_training(self) -> Array:
+        """TPR - FPR in each training that was tested, by an attack learned on earlier ones."""
+        return realised(self.scores.ahead, self.scores.ahead_cut, self.scores.tested)
+
+    @cached_property
+    def advantage(self) -> Estimate:
+        """TPR - FPR: its mean over trainings, and limits on that of a typical training.
+
+        In more than half of all trainings it is at least ``lower`` (an order statistic; exact for any number of
+        trainings). ``upper`` speaks of attackers who use the score learned on the first half of the trainings by any
+        threshold: no upper limit covers all attackers.
+        """
+        s = self.scores
+        estimate = float(realised(s.crossed, s.crossed_cut, s.coins).mean())
+        return self._typical(slice(None), estimate, self._delta / 2)
+
+    def _typical(self, who: Any, estimate: float, alpha: float) -> Estimate:
+        s = self.scores
+        values = realised(s.ahead[:, who], s.ahead_cut, s.tested[:, who])
+        lower = min(1.0, max(0.0, typical(values, alpha)))
+        scores, coins = s.of_one_attack
+        cuts = np.quantile(scores[:, who], np.linspace(0.0, 1.0, 101)) if scores[:, who].size else np.zeros(1)
+        tops = [-typical(-realised(scores[:, who], np.full(len(scores), cut), coins[:, who]), alpha) for cut in cuts]
+        upper = min(1.0, max(*tops, lower, estimate))
+        return Estimate(max(estimate, lower), lower, upper, self.confidence_level, ABOUT)
+
+    @property
+    def method(self) -> str:
+        """How the limits were obtained, in words."""
+        s = self.scores
+        return (
+            f"{len(s.coins)} trainings; {s.first} were only learned from, each of the others was attacked by what was "
+            "learned on the trainings before it; the lower limit is an order statistic of the "
+            f"{len(s.tested)} measured values; seed {self.trainings.seed}"
+        )
+
+    def most(self, share: float = 0.8) -> float:
+        """Return a limit that more than this share of trainings reach: TPR - FPR is at least so large there."""
+        share = check_number("share", share, low=0.0, high=1.0, open_low=True, open_high=True)
+        return min(1.0, max(0.0, typical(self.by_training, self._delta, share)))
+
+    @cached_property
+    def mean_lower(self) -> float:
+        """Lower limit of the mean of TPR - FPR over trainings: by betting, and as large as any valid limit can be."""
+        s = self.scores
+        pilot = realised(s.pilot, s.pilot_cut, s.coins[: s.first])
+        return max(0.0, mean_at_least(self.by_training, self._delta, pilot))
+
+    @cached_property
+    def worst(self) -> Estimate:
+        """The mean risk of those who looked worst in earlier trainings, at most ten; the largest risk is no smaller."""
+        s = self.scores
+        count = max(1, min(WORST, self.units // 10))
+        wins = np.where(s.tested, 1.0, -1.0) * np.sign(s.ahead)
+        belief = np.abs(np.tanh(np.vstack([s.pilot, s.ahead]) / 2))
+        means = np.cumsum(belief, axis=0) / np.arange(1, len(belief) + 1)[:, None]
+        looked = [np.argsort(-means[s.first + t - 1], kind="stable")[:count] for t in range(len(wins))]
+        values = np.array([one[rows].mean() for one, rows in zip(wins, looked, strict=True)])
+        start = np.sort(means[s.first - 1])[-count:].mean()
+        lower = max(0.0, mean_at_least(values, self._delta, np.full(4, start)))
+        about = f"the {count} {self.unit} that looked worst before each training"
+        return Estimate(max(lower, float(values.mean())), lower, 1.0, self.confidence_level, about)
+
+    @cached_property
+    def leaks(self) -> float:
+        """Chance of so many right guesses if nothing leaked at all: a small one shows that something does.
+
+        Independent coins make all right guesses together exactly binomial then; with balanced coins, pairs do.
+        """
+        from scipy.special import bdtrc
+
+        guessed = self.scores.ahead > 0
+        if self.trainings.balanced:
+            told = guessed_pairs(self.scores.ahead, self.scores.tested, self.units, matching_rng(self.trainings.seed))
+            right, total = sum(told.right), sum(told.guesses)
+        else:
+            right, total = int((guessed == self.scores.tested).sum()), guessed.size
+        return min(1.0, float(bdtrc(right - 1, total, 0.5)) * (1.0 + 1e-9)) if right else 1.0
+
+    @cached_property
+    def roc(self) -> Roc:
+        """The curve of the crossed scores, all trainings together: an estimate."""
+        s = self.scores
+        return count_scores(s.crossed[s.coins], s.crossed[~s.coins]).roc()
+
+    def tpr_at(self, fpr: float) -> Estimate:
+        """Return the share of members found where at most this share of outsiders is accused, in a typical training."""
+        fpr = check_probability("fpr", fpr)
+        s = self.scores
+        found = np.array([_tpr(*one, fpr) for one in zip(s.ahead, s.tested, strict=True)])
+        crossed = np.array([_tpr(*one, fpr) for one in zip(s.crossed, s.coins, strict=True)])
+        if np.isnan(found).any():
+            return Estimate(math.nan, 0.0, 1.0, self.confidence_level, f"not measurable with {self.units} {self.unit}")
+        lower, upper = max(0.0, typical(found, self._delta / 2)), min(1.0, -typical(-found, self._delta / 2))
+        return Estimate(
+            float(np.clip(crossed.mean(), lower, upper)), lower, upper, self.confidence_level, "the attack used"
+        )
+
+    @cached_property
+    def individual(self) -> RetrainedIndividual:
+        """The risk over trainings of every unit."""
+        return individual_risks(self.scores, self.trainings.people, self.covariates, self._delta)
+
+    @cached_property
+    def groups(self) -> RetrainedGroups:
+        """Groups of units, with limits that hold together."""
+        named = {
+            (f"{column}={value}" if column else str(value)): labels == value
+            for column, labels in self.labels.items()
+            for value in np.unique(labels)
+        }
+        s, rows = self.scores, []
+        for name, who in named.items():
+            estimate = float(realised(s.crossed[:, who], s.crossed_cut, s.coins[:, who]).mean())
+            rows.append(
+                RetrainedGroup(name, int(who.sum()), self._typical(who, estimate, self._delta / (2 * len(named))))
+            )
+        return RetrainedGroups(tuple(rows), self.confidence_level)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The one sentence to act on, and its state against what is tolerated."""
+        a, level = self.advantage, f"{100 * self.confidence_level:g}% confidence"
+        tpr, fpr = self._rates
+        shown = (
+            f"in a typical training an attacker who knows the {self.unit} and can train copies has a TPR - FPR of at "
+            f"least {at_least(a.lower, 3)} ({level}); on average it picks out {of_hundred(tpr)} of 100 members while "
+            f"wrongly accusing {of_hundred(fpr)} of 100 outsiders"
+        )
+        if self.tolerate is not None and a.lower > self.tolerate:
+            return Verdict("exceeds", f"More than the tolerated {self.tolerate:g}: {shown}.", self.tolerate)
+        if self.tolerate is not None and a.upper <= self.tolerate:
+            return Verdict(
+                "within",
+                f"Within the tolerated {self.tolerate:g}: TPR - FPR is at most {at_most(a.upper, 3)} in a typical "
+                f"training, for {ABOUT.removeprefix('upper limit: ')} ({level}). Other attackers are not covered.",
+                self.tolerate,
+            )
+        leak = a.lower > 0.0 or self.leaks <= self._delta / 2
+        found = f"Leak found: {shown}." if a.lower > 0.0 else _FAINT if leak else _NONE
+        if self.tolerate is not None:
+            return Verdict("undecided", f"Undecided against the tolerated {self.tolerate:g}. {found}", self.tolerate)
+        return Verdict("leak" if leak else "none found", found)
+
+    @property
+    def _rates(self) -> tuple[float, float]:
+        s = self.scores
+        accused = s.crossed > s.crossed_cut[:, None]
+        return float(accused[s.coins].mean()), float(accused[~s.coins].mean())
+
+    def epsilon_lower(self, delta: float = 0.0, *, adjacency: str = "add_remove") -> float:
+        """Return an ε that the training is not below, at this δ, at the confidence level.
+
+        ``adjacency`` is what the ε compares: a unit added or removed (takes independent coins), or replaced.
+        """
+        return epsilon_lower(self.scores, self.trainings, check_probability("delta", delta), adjacency, self._delta)
+
+    def compare(self, guarantee: Guarantee) -> OneRunComparison:
+        """Hold the trainings against a promise: "violated" at the confidence level, or "inconclusive".
+
+        Differential privacy is tested by the number of right guesses: over all trainings for (ε, δ), training by
+        training for a whole curve; under add/remove by units (it takes independent coins), under replacement by pairs
+        of a member and an outsider, matched at random. MIP and PMP speak of halves of one size, and take
+        ``coins="balanced"``. A promise is never confirmed: no audit covers all attackers. Several promises tested on
+        one audit share its confidence.
+        """
+        return compare_over_trainings(self, guarantee)
+
+    def audit_release(self, release: Any, included: Any) -> ReleaseExposure:
+        """Audit a given release as one more training: exposure in this release.
+
+        Parameters
+        ----------
+        release : table or model
+            What was trained on the units that fair coins chose, and as this audit's trainings were: the same
+            generator with as many rows for its training records, or a trained classifier.
+        included : array of bool
+            One for each record: whether it was trained on.
+        """
+        people = self.trainings.people
+        given = np.asarray(included)
+        size = self.units if people is None else len(people.number)
+        if given.shape != (size,) or given.dtype != np.bool_:
+            raise InputError(
+                f"included must be True or False for each of the {size} records, got {given.dtype} {given.shape}"
+            )
+        coins = given if people is None else people.sides(given, "toss one coin for each person")
+        subject = self.trainings.subject
+        if isinstance(subject, Generator) and len(release) != subject.rows(int(given.sum())):
+            raise InputError(
+                f"release must have {subject.rows(int(given.sum()))} rows, as a training on {int(given.sum())} records "
+                f"has here, got {len(release)}: another number of rows leaks more or less"
+            )
+        scores = self.scores.attack.scores(self.trainings.pooled(subject.answers(release)))
+        value = float(realised(scores[None], np.array([self.scores.attack.threshold]), coins[None])[0])
+        run = audit_one_run(scores, coins, confidence_level=self.confidence_level, rng=self.trainings.seed)
+        s = self.scores
+        others = realised(s.crossed, s.crossed_cut, s.coins)
+        return ReleaseExposure(
+            value, float((others >= value).mean()), 1.0 / (1.0 + np.exp(-scores)), coins, run, self.unit
+        )
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the numbers rest on, in words."""
+        what = "each person, with all of its records," if self.person_level else "each record"
+        tossed = (
+            f"exactly half of the {self.unit} were in each training, chosen at random"
+            if self.trainings.balanced
+            else f"{what} was in each training if a fair coin of its own said so"
+        )
+        units = (
+            ()
+            if self.person_level
+            else ("one record is one person: where several belong to one, name the column that says whose they are",)
+        )
+        return (
+            tossed,
+            "the attacker knows all these records and the code, and can train copies; only the coins are hidden",
+            *units,
+            f"this is about training on a random half of these {self.unit}: a release trained on all of them was not "
+            "audited, and may leak more or less",
+            "everything that looks at the records is done inside each training: what was fitted on all of them before, "
+            "such as scales or encodings, leaks in every training alike, and is not seen",
+            "the number of trainings was fixed beforehand",
+            *self.notes,
+        )
+
+    def explain(self) -> str:
+        """Return a paragraph for a reader who is no expert, the verdict first."""
+        s, person = self.scores, self.individual
+        chance = at_most(max(self.leaks, 1e-300), 2)
+        sentences = [
+            self.verdict.sentence,
+            f"The model was trained {len(s.coins)} times on random halves of {self.units} {self.unit}; on average "
+            f"TPR - FPR is about {self.advantage.estimate:.2g}. If nothing leaked, so many right guesses would have a "
+            f"chance of at most {chance}.",
+            person.sentence(self.unit),
+            "All of this is risk over trainings; what one given release shows is another question.",
+        ]
+        return " ".join(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {
+            "verdict": self.verdict.to_dict(),
+            "advantage": self.advantage.to_dict(),
+            "mean_lower": self.mean_lower,
+            "most": {"0.8": self.most(0.8)},
+            "worst": self.worst.to_dict(),
+            "leaks_p_value": self.leaks,
+            "epsilon_lower": {
+                kind: self.epsilon_lower(adjacency=kind)
+                for kind in (("replace",) if self.trainings.balanced else ("add_remove", "replace"))
+            },
+            "trainings": len(self.scores.coins),
+            "by_training": self.by_training.tolist(),
+            "units": self.units,
+            "person_level": self.person_level,
+            "coins": "balanced" if self.trainings.balanced else "independent",
+            "roc": self.roc.to_dict(201),
+            "tpr_at": {f"{fpr:g}": self.tpr_at(fpr).to_dict() for fpr in (0.001, 0.01, 0.1)},
+            "individual": self.individual.to_dict(),
+            "groups": self.groups.to_dict(),
+            "confidence_level": self.confidence_level,
+            "seed": self.trainings.seed,
+            "method": self.method,
+            "assumes": list(self.assumes),
+            "explanation": self.explain(),
+        }
+
+    def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
+        """Draw the curve over all trainings, where most single trainings lie, and a promise; return the axes."""
+        from whosin.plots.audit import AuditDisplay
+
+        s = self.scores
+        fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 60), np.linspace(0.0, 1.0, 101)]))
+        curves = np.array(
+            [
+                count_scores(one[coins], one[~coins]).roc().tpr(fpr)
+                for one, coins in zip(s.crossed, s.coins, strict=True)
+            ]
+        )
+        low, high = np.quantile(curves, [0.05, 0.95], axis=0)
+        shown = AuditDisplay(
+            fpr,
+            np.asarray(self.roc.tpr(fpr)),
+            low,
+            high,
+            label="nine of ten trainings, and all together",
+            scale=scale,
+            promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
+        )
+        axes: Axes = shown.plot(ax=ax).ax_
+        return axes
+
+    def __str__(self) -> str:
+        a, trainings = self.advantage, len(self.scores.coins)
+        return (
+            f"{self.verdict.state}: in a typical training at least {at_least(a.lower, 3)} (about {a.estimate:.2g}; "
+            f"{100 * self.confidence_level:g}% confidence; {trainings} trainings, {self.units} {self.unit})"
+        )
+
+
+ABOUT = "upper limit: attackers who use the score learned on the first half of the trainings, by any threshold"
+_FAINT = (
+    "Leak found: the guesses are right more often than chance allows, but how much an attacker gains in a typical "
+    "training could not be shown."
+)
+_NONE = "No leak was found, which does not show that there is none: other attackers, or more trainings, may find one."
+
+
+def _tpr(scores: Array, coins: Mask, fpr: float) -> float:
+    """Share of members above the j-th highest outsider, j = fpr·(outsiders + 1): at most ``fpr`` if nothing leaks."""
+    outside = np.sort(scores[~coins])[::-1]
+    place = int(fpr * (len(outside) + 1) * (1.0 + 1e-12))
+    if place < 1 or not coins.any():
+        return math.nan
+    return 1.0 if place > len(outside) else float((scores[coins] > outside[place - 1]).mean())
+
+
+@dataclass(frozen=True)
+class RetrainedGroup:
+    """One group of units, and the advantage in it."""
+
+    name: str
+    units: int
+    advantage: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row for JSON."""
+        return {"name": self.name, "units": self.units, "advantage": self.advantage.to_dict()}
+
+
+@dataclass(frozen=True)
+class RetrainedGroups:
+    """Groups with limits that hold together."""
+
+    rows: tuple[RetrainedGroup, ...]
+    confidence_level: float
+
+    def __iter__(self) -> Iterator[RetrainedGroup]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows for JSON."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_frame(self) -> Any:
+        """Return a polars frame, one row per group."""
+        import polars as pl
+
+        limits = ("estimate", "lower", "upper")
+        columns = {side: [getattr(row.advantage, side) for row in self.rows] for side in limits}
+        return pl.DataFrame({"group": [r.name for r in self.rows], "units": [r.units for r in self.rows], **columns})
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseExposure:
+    """Exposure in one release: what it gives away, measured as one more training."""
+
+    advantage: float
+    """TPR - FPR on this release by the attack learned on all trainings; known exactly."""
+    as_bad: float
+    """Share of the trainings that leak as much or more."""
+    exposure: Array = field(repr=False)
+    """The attacker's probability of membership of every unit, at fair coins."""
+    included: Mask = field(repr=False)
+    one_run: OneRunAudit
+    """What the release says about the ε of the training, each unit being a canary."""
+    unit: str
+
+    def __str__(self) -> str:
+        return (
+            f"exposure in this release: TPR - FPR {self.advantage:.3g}; {100 * self.as_bad:.0f}% of the trainings "
+            f"leak as much or more; {self.one_run}"
+        )
+
+    def compare(self, guarantee: Guarantee) -> OneRunComparison:
+        """Hold this release against a promise."""
+        return self.one_run.compare(guarantee)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON."""
+        return {
+            "advantage": self.advantage,
+            "as_bad": self.as_bad,
+            "units": len(self.exposure),
+            "one_run": self.one_run.to_dict(),
+        }
