@@ -19,7 +19,7 @@ import whosin as wi
 from whosin.auditing.runs import coin_limits, retrained, trainings
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead
 from whosin.errors import ImplicationError, InputError, InputTypeError
-from whosin.zoo import GaussianCopula
+from whosin.training import GaussianCopula
 
 ROWS = np.random.default_rng(0).normal(size=(80, 3))
 
