@@ -224,8 +224,8 @@ def test_demo_runs():
     assert "It is attained: the bound is tight" in text
     noise = float(re.search(r"raise the noise multiplier to ([\d.]+):", text).group(1))
     assert noise > 0.8
-    assert "Leak found: an attacker picks out" in text
-    assert "No leak was found, which does not show that there is none" in text
+    assert "Leak found" in text
+    assert "no leak was found does not show that there is none" in text
     advantage = float(re.search(r"advantage at most ([\d.]+) instead", text).group(1))
     assert 0.0495 < advantage <= 0.05
 

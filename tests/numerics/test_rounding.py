@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import (
+    about,
+    at_least,
+    at_most,
+    clean,
+    confidence,
+    limits,
+    of_hundred,
+    percent,
+    percent_down,
+    percent_up,
+)  # fmt: skip
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
 
@@ -28,5 +39,57 @@ def test_examples(value, digits, up, down):
     assert (at_most(value, digits), at_least(value, digits)) == (up, down)
 
 
-def test_infinity():
-    assert at_most(math.inf) == "inf"
+def test_what_is_no_number():
+    assert (at_most(math.inf), at_least(-math.inf), at_most(math.nan), about(None)) == ("∞", "-∞", "–", "–")
+
+
+@given(numbers)
+def test_estimates_lie_between_limits(value):
+    assert float(at_least(value)) <= float(about(value)) <= float(at_most(value))
+
+
+def test_an_estimate_and_its_dictionary_read_alike():
+    found = {"estimate": 0.1236, "lower": 0.12349, "upper": 0.12351}
+    assert limits(found) == ("0.124", "0.123", "0.124")
+
+
+@given(st.floats(0, 1))
+def test_percentages_are_rounded_outwards(share):
+    low, middle, high = (float(text(share).removesuffix("%")) for text in (percent_down, percent, percent_up))
+    assert low <= 100 * share + 1e-9
+    assert high >= 100 * share - 1e-9
+    assert low <= middle <= high
+
+
+@pytest.mark.parametrize(
+    ("share", "lower", "upper"),
+    [
+        (0.0, "0%", "0%"),
+        (1.0, "100%", "100%"),
+        (0.5, "50%", "50%"),
+        (0.7310585, "73.1%", "73.2%"),
+        (0.0027145, "0.27%", "0.28%"),
+        (0.99987654, "99.987%", "99.988%"),
+        (1e-5, "0.001%", "0.001%"),
+    ],
+)
+def test_golden_percentages(share, lower, upper):
+    assert (percent_down(share), percent_up(share)) == (lower, upper)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [(0.0, "0"), (0.004, "fewer than 1"), (0.01, "1"), (0.374, "37"), (0.996, "more than 99"), (1.0, "100")],
+)
+def test_rates_as_people(rate, text):
+    assert of_hundred(rate) == text
+
+
+def test_confidence_is_told_as_asked():
+    assert confidence(0.95) == "95%"
+    assert confidence(0.999) == "99.9%"
+
+
+def test_clean_text_keeps_what_can_be_read():
+    assert clean("漢字 é\t\n<b>") == "漢字 é\t\n<b>"
+    assert clean("a\x00\x1b\x85\ud800\u202e\u2066b") == "a" + 6 * "\ufffd" + "b"

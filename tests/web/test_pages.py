@@ -3,12 +3,10 @@
 import re
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from web_support import office, upload, wait, with_token
 
 import whosin as wi
-from whosin.web.drawing import Interval, Line, curves, intervals
 from whosin.web.models import CalibrateQuery, ExplainQuery
 from whosin.web.sliders import CALIBRATE, EXPLAIN
 
@@ -156,27 +154,3 @@ def test_removing_from_the_page(start, quick):
     key = re.search(r"audit-([0-9a-f]{32})", key)[1]
     assert "gone soon" in client.get("/audit/history").text
     assert "No audit yet" in client.delete(f"/audit/{key}").text
-
-
-def test_drawings_have_no_style_and_escape_names():
-    rates = np.linspace(0, 1, 5)
-    line = Line(rates, rates, EVIL, rates, rates)
-    for log in (True, False):
-        svg = curves([line, line], EVIL, log=log)
-        assert "style=" not in svg
-        assert "<script" not in svg
-        assert "<img" not in svg
-        assert "nan" not in svg
-        assert "inf" not in svg
-    assert "<script" not in intervals([Interval(EVIL, 0.5, -1.0, 2.0)], EVIL)
-
-
-def test_a_curve_is_drawn_where_it_is():
-    """The drawn points, read back through the axes, are the curve."""
-    fpr, tpr = np.array([0.0, 0.1, 1.0]), np.array([0.2, 0.6, 1.0])
-    path = re.search(r'class="curve line-0" d="M([^"]+)"', curves([Line(fpr, tpr, "x")], "x"))[1]
-    points = np.array([[float(x) for x in pair.split()] for pair in path.split("L")])
-    (left, bottom), (right, top) = points[0] - [0, 0], points[-1]
-    base = bottom + (bottom - top) * 0.2 / 0.8
-    assert (points[1, 0] - left) / (right - left) == pytest.approx(0.1, abs=1e-3)
-    assert (base - points[1, 1]) / (base - top) == pytest.approx(0.6, abs=1e-3)

@@ -20,7 +20,7 @@ __all__ = ["serve"]
 
 PASSWORD = "WHOSIN_PASSWORD"
 OPENER = "open.html"
-_NEEDED = ("fastapi", "uvicorn", "python_multipart", "jinja2", "matplotlib")
+_NEEDED = ("fastapi", "uvicorn", "python_multipart", "jinja2")
 
 
 @clean_errors

@@ -1,12 +1,28 @@
-"""Limits that stay limits, as floats and as text: a printed upper limit is one, and so is a printed lower limit."""
+"""Numbers as text, for all that people read: three significant digits, and a printed limit is a limit.
+
+Upper limits are rounded up, lower limits down, estimates to the nearest; text from the data cannot disturb the page.
+"""
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+import re
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
-__all__ = ["at_least", "at_most", "float_above"]
+__all__ = [
+    "NOT_MEASURED", "about", "at_least", "at_most", "capital", "clean", "confidence", "count", "float_above", "limits",
+    "of_hundred", "percent", "percent_down", "percent_up", "sentence",
+]  # fmt: skip
+
+NOT_MEASURED = "–"
+
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control characters, lone surrogates, and marks that turn the direction of the text around them."""
 
 
 def float_above(exact: Fraction) -> float:
@@ -18,18 +34,97 @@ def float_above(exact: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def at_least(value: float, digits: int = 4) -> str:
+def at_least(value: float | None, digits: int = 3) -> str:
     """Write a lower limit in so many significant digits, rounded down (but for the last bits of a float)."""
     return _rounded(value, digits, ROUND_FLOOR, -1)
 
 
-def at_most(value: float, digits: int = 4) -> str:
+def at_most(value: float | None, digits: int = 3) -> str:
     """Write an upper limit in so many significant digits, rounded up (but for the last bits of a float)."""
     return _rounded(value, digits, ROUND_CEILING, 1)
 
 
-def _rounded(value: float, digits: int, rounding: str, outwards: int) -> str:
-    if not math.isfinite(value):
-        return f"{value:g}"
+def about(value: float | None, digits: int = 3) -> str:
+    """Write an estimate in so many significant digits, rounded to the nearest."""
+    return _rounded(value, digits, ROUND_HALF_EVEN, 0)
+
+
+def limits(found: Any) -> tuple[str, str, str]:
+    """Write an estimate, or its dictionary, with its lower and its upper limit."""
+    sides = ("estimate", "lower", "upper")
+    value, low, high = (found[side] if isinstance(found, Mapping) else getattr(found, side) for side in sides)
+    return about(value), at_least(low), at_most(high)
+
+
+def percent_up(share: float | None) -> str:
+    """Write an upper limit of a share as a percentage, rounded up."""
+    return _percent(share, ROUND_CEILING)
+
+
+def percent_down(share: float | None) -> str:
+    """Write a lower limit of a share as a percentage, rounded down."""
+    return _percent(share, ROUND_FLOOR)
+
+
+def percent(share: float | None) -> str:
+    """Write a measured share as a percentage, rounded to the nearest."""
+    return _percent(share, ROUND_HALF_EVEN)
+
+
+def of_hundred(rate: float) -> str:
+    """Write a rate as a number of people in a hundred."""
+    share = 100.0 * rate
+    if share == 0.0:
+        return "0"
+    if share < 1.0:
+        return "fewer than 1"
+    return "more than 99" if 99.0 < share < 100.0 else f"{share:.0f}"
+
+
+def confidence(level: float) -> str:
+    """Write a confidence level as a percentage, as it was asked for."""
+    return f"{100 * level:.10g}%"
+
+
+def count(number: int) -> str:
+    """Write a whole number with its thousands apart."""
+    return f"{number:,}"
+
+
+def clean(text: Any) -> str:
+    """Return the text with characters that HTML forbids, or that reorder what surrounds them, made visible as �."""
+    return _UNFIT.sub("\ufffd", str(text))
+
+
+def capital(text: str) -> str:
+    """Return the text with its first letter large."""
+    return text[:1].upper() + text[1:]
+
+
+def sentence(line: str) -> str:
+    """Return a line as a sentence: a capital in front, a full stop behind unless there is one."""
+    return capital(line) if line.endswith((".", "…", "!", "?")) else f"{capital(line)}."
+
+
+def _rounded(value: float | None, digits: int, rounding: str, outwards: int) -> str:
+    if value is None or math.isnan(value):
+        return NOT_MEASURED
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
     exact = Decimal(value) - outwards * abs(Decimal(value)) * Decimal("1e-12")
-    return f"{float(Context(prec=digits, rounding=rounding).plus(exact)):.{digits}g}"
+    return f"{float(Context(prec=digits, rounding=rounding).plus(exact)) + 0.0:.{digits}g}"
+
+
+def _percent(share: float | None, direction: str) -> str:
+    if share is None or math.isnan(share):
+        return NOT_MEASURED
+    # twelve leading digits, so that 0.1 + 0.2 does not become 30.1%
+    rounded = Decimal(f"{100.0 * share:.12g}").quantize(Decimal(1).scaleb(-_decimals(share)), rounding=direction)
+    text = f"{abs(rounded) if rounded == 0 else rounded:f}"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+def _decimals(share: float) -> int:
+    """Decimals of a percentage that show two significant digits of the rarer side."""
+    rarer = min(abs(share), abs(1.0 - share))
+    return 1 if rarer >= 0.02 or rarer == 0.0 else min(10, -1 - math.floor(math.log10(rarer)))

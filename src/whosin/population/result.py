@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whosin.answers import finite_or_text
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.guarantees.base import Promised
-from whosin.numerics.rounding import at_most
+from whosin.numerics.rounding import at_most, percent_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,10 +86,10 @@ class PopulationPrivacy(Promised):
         sentences = [
             f"Labelled {self.dp.epsilon:.4g}-DP, this {self.mechanism} mechanism lets somebody who "
             f"knows everybody else guess "
-            f"a person's membership right at most {at_most(100 * worst)}% of the time",
+            f"a person's membership right at most {percent_up(worst)} of the time",
             f"; somebody who knows only these {self.records} records, of which {self.train_size} "
             f"were drawn at random, at most "
-            f"{at_most(100 * self.pmp.accuracy())}%.",
+            f"{percent_up(self.pmp.accuracy())}.",
             f" The practical parameter is ε̃ = {at_most(self.pmp.epsilon)} (δ = {self.pmp.delta:g}), "
             f"{100 * self.ratio:.3g}% of the label.",
             f" The most exposed record is row {self.most_exposed}; half of the records have ε̃ of at most "

@@ -1,15 +1,14 @@
-"""What a report is made of: a verdict, and sections of paragraphs, lists, tables and pictures."""
+"""What a report is made of: a verdict card, and sections of paragraphs, lists, tables and pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-__all__ = ["Block", "Card", "Code", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text"]
-
-LONGEST_LEAD = 140
-"""Letters of a verdict that are set in bold."""
+__all__ = [
+    "Block", "Card", "Code", "Fold", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -23,18 +22,24 @@ class Text:
 
 @dataclass(frozen=True)
 class Card:
-    """The verdict: its state as a word with an icon, so that nothing rests on colour alone, and the sentence."""
+    """The first screen: the verdict as a word with an icon, so that nothing rests on colour alone, and what to do."""
 
     kind: ClassVar[str] = "card"
     state: str
-    text: str
-
-    @property
-    def lead(self) -> str:
-        """The first sentence, or what stands before its colon if it is long."""
-        first = self.text.partition(". ")
-        found = "".join(first[:2]) if len(first[0]) <= LONGEST_LEAD else "".join(self.text.partition(": ")[:2])
-        return found.rstrip()
+    title: str
+    headline: str
+    details: str
+    people: str = ""
+    """A hundred people (SVG), and what they show."""
+    people_note: str = ""
+    gauge: str = ""
+    """The limits between 0 and 1 (SVG)."""
+    level: str = ""
+    number: tuple[str, str] | None = None
+    """One large number, and what it counts."""
+    number_title: str = ""
+    to_do: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def icon(self) -> str:
@@ -97,7 +102,6 @@ class Picture:
     """A drawing with what it shows in words, for readers who do not see it, and a caption for all."""
 
     svg: str
-    alt: str
     caption: str
 
 
@@ -109,16 +113,29 @@ class Pictures:
     pictures: Sequence[Picture]
 
 
-Block = Text | Card | Heading | Items | Code | Grid | Pictures
+@dataclass(frozen=True)
+class Fold:
+    """What is opened by who wants to read it."""
+
+    kind: ClassVar[str] = "fold"
+    title: str
+    blocks: Sequence[Block]
+
+
+Block = Text | Card | Heading | Items | Code | Grid | Pictures | Fold
 
 
 @dataclass(frozen=True)
 class Section:
-    """A numbered part of the report."""
+    """A part of the report."""
 
     anchor: str
     title: str
     blocks: Sequence[Block] = field(default_factory=tuple)
+    half: bool = False
+    """Whether half the width suffices, beside another section, where there is room."""
+    folded: bool = False
+    """Whether it is opened by who wants to read it."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +144,8 @@ class Report:
 
     title: str
     about: str
-    """What the report is about, in half a sentence."""
     sections: Sequence[Section]
     verdict: Card | None = None
-    """What stands before everything else."""
+    data: str = ""
+    """The data in a line, with rows and columns."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from whosin.numerics.rounding import confidence, count, percent_up, sentence
 from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Block, Code, Grid, Items, Report, Section, Text
-from whosin.reporting.numbers import confidence, count, percent_up, sentence
 from whosin.reporting.promise import promise_numbers, promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -31,13 +31,14 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
     sections += [
         Section("picture", "The picture", promise_pictures(certificate.mip)),
         Section("numbers", "The numbers", promise_numbers(certificate.mip)),
-        Section("assumed", "What was assumed", [Items([sentence(line) for line in certificate.assumes])]),
+        Section("assumed", "What was assumed", [Items([sentence(line) for line in certificate.assumes])], folded=True),
         Section(
             "untested",
             "What was not tested, and is not protected",
             [Items(list(map(sentence, certificate.not_protected)))],
+            folded=True,
         ),
-        Section("method", "How the limit was had", [_method(certificate)]),
+        Section("method", "How the limit was obtained", [_method(certificate)], folded=True),
         reproduce(
             setting,
             call=f"wi.protect(…, records, eta={certificate.eta!r}, noise={certificate.noise!r})",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from whosin.auditing import Comparison, OneRunComparison
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Report, Section, Text
-from whosin.reporting.numbers import about, capital, confidence, down, percent_down, percent_up, sentence, up
+from whosin.guarantees.summary import in_words
+from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, percent_down, percent_up, sentence
+from whosin.reporting.blocks import Block, Fold, Grid, Items, Report, Section, Text
 from whosin.reporting.promise import promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -12,13 +13,13 @@ __all__ = ["comparison_report", "promised_against_measured"]
 
 
 def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -> Report:
-    """Return the report of the verdict; how the measurement was had stands in the report of the audit."""
+    """Return the report of the verdict; how the measurement was obtained stands in the report of the audit."""
     guarantee = result.guarantee
     sections = (
         Section(
             "question",
             "The question",
-            [Text(f"{guarantee} was promised, and attacks were measured. Do the two fit together?")],
+            [Text(f"{in_words(guarantee)} was promised, and attacks were measured. Do the two fit together?")],
         ),
         Section("answer", "The answer", promised_against_measured(result, prior=0.5)),
         Section("picture", "The picture of the promise", promise_pictures(guarantee)),
@@ -29,8 +30,9 @@ def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -
                 Text("The promise speaks of this comparison, and the measurement has to be of the same one:"),
                 Items([sentence(line) for line in guarantee.assumes]),
             ],
+            folded=True,
         ),
-        Section("untested", "What was not tested", [Items(_UNTESTED)]),
+        Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True),
         reproduce(
             setting,
             call=f"….compare(wi.{guarantee!r})",
@@ -47,29 +49,35 @@ def promised_against_measured(found: Comparison | OneRunComparison, prior: float
     return [
         Text(f"The measurement, held against the promise: {found.verdict}.", "answer"),
         Text(capital(found.text)),
-        Grid(f"{found.guarantee} against the measurement ({level} confidence)", ("what", "value"), rows),
-        Heading("What was promised"),
-        Text(found.guarantee.explain(prior)),
+        Text(f"What was promised: {found.guarantee.explain(prior)}"),
+        Fold(
+            "The numbers",
+            [
+                Grid(
+                    f"{in_words(found.guarantee)} against the measurement ({level} confidence)", ("what", "value"), rows
+                )
+            ],
+        ),
     ]
 
 
 def _rows(found: Comparison) -> list[tuple[str, str]]:
     return [
-        ("advantage promised, at most", up(found.promised_advantage)),
+        ("advantage promised, at most", at_most(found.promised_advantage)),
         ("advantage measured, estimate", about(found.advantage.estimate)),
-        ("advantage measured, at least", down(found.advantage.lower)),
-        ("advantage measured, at most", up(found.advantage.upper)),
+        ("advantage measured, at least", at_least(found.advantage.lower)),
+        ("advantage measured, at most", at_most(found.advantage.upper)),
         ("outsiders accused by the attack held against the promise, at most", percent_up(found.fpr_upper)),
         ("members found by it, at least", percent_down(found.tpr_lower)),
         ("members that the promise lets it find, at most", percent_up(found.promised_tpr)),
-        (f"ε of the measured game at δ = {found.delta:g}, at least", down(found.epsilon_lower)),
+        (f"ε of the measured game at δ = {found.delta:g}, at least", at_least(found.epsilon_lower)),
     ]
 
 
 def _one_run_rows(found: OneRunComparison) -> list[tuple[str, str]]:
     return [
         ("ε promised", f"{found.epsilon_promised:g}"),
-        (f"ε measured at δ = {found.delta:g}, at least", down(found.epsilon_lower)),
+        (f"ε measured at δ = {found.delta:g}, at least", at_least(found.epsilon_lower)),
         ("chance of so many right guesses if the promise held, at most", percent_up(found.p_value)),
     ]
 

@@ -2,58 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whosin.auditing.measuring.band import Band
 from whosin.guarantees import Guarantee
 from whosin.guarantees.dp import DifferentialPrivacy
-from whosin.plots.audit import AuditDisplay
-from whosin.plots.posterior import PosteriorDisplay
-from whosin.plots.roc import COLOURS, RocDisplay
+from whosin.numerics.rounding import confidence, percent, percent_down, percent_up
 from whosin.reporting.blocks import Picture, Pictures
-from whosin.reporting.drawing import as_percent, draw, label_axis
-from whosin.reporting.numbers import confidence, percent, percent_down, percent_up
-from whosin.roc import Roc
+from whosin.reporting.painting import RATES, Axis, Line, chart
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["belief_after", "posterior_picture", "roc_pictures"]
-
-Array = NDArray[np.float64]
+__all__ = ["belief_after", "curve_picture", "measured_curve", "posterior_picture", "roc_pictures"]
 
 READ_AT = (0.01, 0.1)
 """False positive rates at which the words beside a picture read the curve."""
+LOWEST = 1e-5
+
+
+def measured_curve(facts: Mapping[str, Any], name: str = "measured, with its limits") -> Line:
+    """Return the curve of an audit's ``to_dict()`` with its band."""
+    band = facts["band"]
+    curves = facts["roc"], band["lower"], band["upper"]
+    fpr = np.unique(np.concatenate([*(curve["fpr"] for curve in curves), np.geomspace(LOWEST, 1.0, 61)]))
+    tpr, lower, upper = (np.interp(fpr, curve["fpr"], curve["tpr"]) for curve in curves)
+    return Line(fpr, tpr, name, lower, upper)
 
 
 def roc_pictures(
-    measured: tuple[Roc, Band] | None = None, promised: Guarantee | None = None, *, lowest: float = 1e-5
+    measured: Line | None = None, promised: Guarantee | None = None, *, lowest: float = LOWEST, level: float = 0.95
 ) -> Pictures:
     """Draw the curves with even steps, and with logarithmic ones down to the false positive rate ``lowest``."""
-    words = _in_words(measured, promised)
-    limits = ""
-    if measured is not None:
-        level = confidence(measured[1].confidence_level)
-        limits = f" Shaded: {level} limits, all at once, of attackers who compare this score with a threshold."
-    captions = {
-        "linear": "Members found against outsiders accused; the dashed diagonal is a blind guess." + limits,
-        "log": "The same at low rates, on logarithmic axes: what an attacker reaches who hardly accuses anybody.",
-    }
-    return Pictures(
-        [
-            draw(
-                f"roc-{scale}",
-                lambda ax, scale=scale: _paint(ax, measured, promised, scale, lowest),  # type: ignore[misc]
-                alt=f"ROC curve on {'even' if scale == 'linear' else 'logarithmic'} axes. {words}",
-                caption=caption,
-            )
-            for scale, caption in captions.items()
-        ]
+    return Pictures([curve_picture(measured, promised, log=log, lowest=lowest, level=level) for log in (False, True)])
+
+
+def curve_picture(
+    measured: Line | None = None,
+    promised: Guarantee | None = None,
+    *,
+    log: bool = False,
+    lowest: float = LOWEST,
+    level: float = 0.95,
+) -> Picture:
+    """Draw the measured curve, the promised one, or both."""
+    lines = [] if measured is None else [measured]
+    if promised is not None:
+        fpr = np.geomspace(lowest, 1.0, 161)
+        if not log:
+            fpr = np.unique(np.concatenate([[0.0], fpr, np.linspace(0.0, 1.0, 101), 1.0 - fpr]))
+        name = "promised: at most" if measured is not None else ""
+        lines.append(Line(fpr, np.asarray(promised.roc.tpr(fpr)), name))
+    axes = RATES
+    if log:
+        axes = (replace(RATES[0], low=lowest, log=True), replace(RATES[1], low=lowest, log=True))
+    limits = (
+        f" Shaded: {confidence(level)} limits, all at once, of attackers who compare this score with a threshold."
+        if measured is not None
+        else ""
     )
+    caption = (
+        "The same at low rates, on logarithmic axes: what an attacker reaches who hardly accuses anybody."
+        if log
+        else f"Members found against outsiders accused; the dashed diagonal is a blind guess.{limits}"
+    )
+    alt = f"ROC curve on {'logarithmic' if log else 'even'} axes. {_in_words(measured, promised)}"
+    return Picture(chart(lines, alt, axes=axes), caption)
 
 
 def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
@@ -69,57 +83,29 @@ def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
 def posterior_picture(guarantee: Guarantee) -> Picture:
     """Draw the range of the belief in membership after any output, against the belief before it."""
     prior = np.linspace(0.001, 0.999, 201)
-    ends = np.array([belief_after(guarantee, float(p)) for p in prior])
-    low, high = belief_after(guarantee, 0.5)
-    return draw(
-        "posterior",
-        lambda ax: _paint_beliefs(ax, PosteriorDisplay(prior, ends[:, 0], ends[:, 1])),
-        alt=f"Belief after the output against belief before it. From 50% it moves to at least {percent_down(low)} and "
-        f"at most {percent_up(high)}.",
-        caption="How far any output can move somebody's belief that a record is in the data.",
+    low, high = np.array([belief_after(guarantee, float(p)) for p in prior]).T
+    at_half = belief_after(guarantee, 0.5)
+    return Picture(
+        chart(
+            [Line(prior, high, "", low, high), Line(prior, low)],
+            f"Belief after the output against belief before it. From 50% it moves to at least "
+            f"{percent_down(at_half[0])} and at most {percent_up(at_half[1])}.",
+            axes=(Axis("belief before"), Axis("belief after")),
+        ),
+        "How far any output can move somebody's belief that a record is in the data.",
     )
 
 
-def _paint_beliefs(ax: Axes, display: PosteriorDisplay) -> None:
-    display.plot(ax=ax)
-    label_axis(ax.xaxis, as_percent)
-    label_axis(ax.yaxis, as_percent)
-
-
-def _paint(ax: Axes, measured: tuple[Roc, Band] | None, promised: Guarantee | None, scale: str, lowest: float) -> None:
-    curve = None if promised is None else promised.roc
-    fpr = _grid([roc for roc in (None if measured is None else measured[0], curve) if roc is not None], scale, lowest)
-    allowed = None if curve is None else np.asarray(curve.tpr(fpr))
-    if measured is not None:
-        roc, band = measured
-        sides = roc.tpr(fpr), band.lower.tpr(fpr), band.upper.tpr(fpr)
-        AuditDisplay(fpr, *sides, "measured", scale, allowed).plot(ax=ax)
-    elif allowed is not None:
-        RocDisplay(fpr, allowed, "promised: at most", scale).plot(ax=ax, color=COLOURS[1], linestyle="-.")
-    if scale == "log":
-        ax.set_xlim(lowest, 1.0)
-        ax.set_ylim(lowest, 1.2)
-    label_axis(ax.xaxis, as_percent)
-    label_axis(ax.yaxis, as_percent)
-
-
-def _grid(curves: Sequence[Roc], scale: str, lowest: float) -> Array:
-    """Return false positive rates that show the curves; the corners of a curve are among them where they are few."""
-    ends = np.geomspace(lowest, 1.0, 121)
-    even = [np.linspace(0.0, 1.0, 101), 1.0 - ends] if scale == "linear" else []
-    corners = [roc.vertices[:, 0] for roc in curves if roc.vertices is not None and len(roc.vertices) <= 50]
-    return np.unique(np.concatenate([[0.0], ends, *corners, *even]))
-
-
-def _in_words(measured: tuple[Roc, Band] | None, promised: Guarantee | None) -> str:
+def _in_words(measured: Line | None, promised: Guarantee | None) -> str:
     sentences = []
     for rate in READ_AT:
         parts = []
         if measured is not None:
-            roc, band = measured
+            sides = (measured.y, measured.lower, measured.upper)
+            value, low, high = (float(np.interp(rate, measured.x, side)) for side in sides)  # type: ignore[arg-type]
             parts.append(
-                f"the measured attack finds {percent(float(roc.tpr(rate)))} of the members (limits "
-                f"{percent_down(float(band.lower.tpr(rate)))} to {percent_up(float(band.upper.tpr(rate)))})"
+                f"the measured attack finds {percent(value)} of the members (limits {percent_down(low)} to "
+                f"{percent_up(high)})"
             )
         if promised is not None:
             parts.append(f"at most {percent_up(float(promised.tpr_at(rate)))} is promised")

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from whosin.auditing import OneRunAudit
-from whosin.plots.chance import ChanceDisplay
+from whosin.numerics.rounding import at_least, confidence, count, percent, percent_up, sentence
 from whosin.reporting.blocks import Grid, Items, Picture, Pictures, Report, Section, Text
 from whosin.reporting.comparison import promised_against_measured
-from whosin.reporting.drawing import as_percent, draw, label_axis
-from whosin.reporting.numbers import confidence, count, down, percent, percent_up, sentence
+from whosin.reporting.painting import Axis, Line, as_percent, chart
 from whosin.reporting.provenance import Setting, reproduce
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = ["one_run_report"]
 
 CLAIMS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Values of ε whose chance is shown."""
+LOWEST = 1e-6
+"""Smallest chance in the picture."""
 
 
 def one_run_report(result: OneRunAudit, setting: Setting) -> Report:
@@ -50,8 +47,8 @@ def _sections(result: OneRunAudit, setting: Setting) -> Iterator[Section]:
             "Promised versus measured",
             promised_against_measured(result.compare(setting.guarantee), prior=0.5),
         )
-    yield Section("assumed", "What was assumed", [Items([sentence(line) for line in result.assumes])])
-    yield Section("untested", "What was not tested", [Items(_UNTESTED)])
+    yield Section("assumed", "What was assumed", [Items([sentence(line) for line in result.assumes])], folded=True)
+    yield Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True)
     yield reproduce(
         setting,
         call=f"wi.audit_one_run(scores, included, guesses=…, delta={result.delta!r}, "
@@ -63,7 +60,7 @@ def _sections(result: OneRunAudit, setting: Setting) -> Iterator[Section]:
 def _in_one_sentence(result: OneRunAudit) -> str:
     level, delta = confidence(result.confidence_level), f" at δ = {result.delta:g}" if result.delta else ""
     if result.epsilon_lower > 0.0:
-        limit = down(result.epsilon_lower)
+        limit = at_least(result.epsilon_lower)
         return f"If the training is differentially private, its ε{delta} is at least {limit} ({level} confidence)."
     return f"This run refutes no ε{delta}: the guesses were no better than chance explains ({level} confidence)."
 
@@ -73,18 +70,20 @@ def _picture(result: OneRunAudit) -> Picture:
     epsilon = np.linspace(0.0, max(2.0, 2.0 * result.epsilon_lower), 41)
     chance = np.array([result.p_value(float(claim)) for claim in epsilon])
     level = 1.0 - result.confidence_level
-    return draw(
-        "chance",
-        lambda ax: _paint(ax, ChanceDisplay(epsilon, chance, level)),
-        alt=f"Chance of so many right guesses against the ε that is claimed: at most {percent_up(float(chance[0]))} "
-        f"at ε = 0; claims below {down(result.epsilon_lower)} are refuted.",
-        caption="The chance of so many right guesses, at most, by claimed ε. Below the dashed line a claim is refuted.",
+    highest = float(epsilon[-1])
+    return Picture(
+        chart(
+            [Line(epsilon, np.maximum(chance, LOWEST), "chance, at most")],
+            f"Chance of so many right guesses against the ε that is claimed: at most {percent_up(float(chance[0]))} "
+            f"at ε = 0; claims below {at_least(result.epsilon_lower)} are refuted.",
+            axes=(
+                Axis("ε that is claimed", 0.0, highest, text=lambda value: f"{value:g}"),
+                Axis("chance of so many right guesses", LOWEST, 1.0, True, as_percent),
+            ),
+            blind=[level, level],
+        ),
+        "The chance of so many right guesses, at most, by claimed ε. Below the dashed line a claim is refuted.",
     )
-
-
-def _paint(ax: Axes, display: ChanceDisplay) -> None:
-    display.plot(ax=ax)
-    label_axis(ax.yaxis, as_percent)
 
 
 def _ways(result: OneRunAudit) -> Grid:

@@ -1,4 +1,4 @@
-"""One self-contained HTML file: from a result to the page, and from the page to the disk."""
+"""One self-contained HTML file, or its PDF: from a result to the page, and from the page to the disk."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import numpy as np
 from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
 from whosin.errors import InputError, InputTypeError, missing_extra, short_repr
 from whosin.guarantees import Guarantee
+from whosin.numerics.rounding import clean
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Report
-from whosin.reporting.numbers import clean
+from whosin.reporting.pdf import check_pdf, to_pdf
 from whosin.reporting.provenance import Setting
 
 __all__ = ["report"]
@@ -35,8 +36,9 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
-    individuals: bool = True,
+    individuals: bool | None = None,
     command: str | None = None,
+    files: Mapping[str, str] | None = None,
     force: bool = False,
     date: datetime.date | None = None,
 ) -> str: ...
@@ -50,8 +52,9 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
-    individuals: bool = True,
+    individuals: bool | None = None,
     command: str | None = None,
+    files: Mapping[str, str] | None = None,
     force: bool = False,
     date: datetime.date | None = None,
 ) -> Path: ...
@@ -64,19 +67,20 @@ def report(
     title: str | None = None,
     guarantee: Guarantee | None = None,
     ids: Sequence[Any] | None = None,
-    individuals: bool = True,
+    individuals: bool | None = None,
     command: str | None = None,
+    files: Mapping[str, str] | None = None,
     force: bool = False,
     date: datetime.date | None = None,
 ) -> Path | str:
-    """Write a result as one HTML file that a privacy officer can read, sign and send.
+    """Write a result as one HTML or PDF file that a privacy officer can read, sign and send.
 
     Parameters
     ----------
     result : Audit, OneRunAudit, Comparison, Guarantee, PopulationPrivacy, Release, Certificate or mapping of audits
         What to report. Several audits go in as a mapping of a name to each, and are laid side by side.
     path : path, optional
-        File to write; without it the page is returned as text.
+        File to write, as PDF if its name ends so (by Chromium or WeasyPrint); without it the page is returned as text.
     title : str, optional
         Heading of the report.
     guarantee : Guarantee, optional
@@ -84,10 +88,13 @@ def report(
     ids : sequence, optional
         For an audit: one name or number for each member, in their order; for a population: one for each record. They
         stand in the list of exposed records instead of row numbers.
-    individuals : bool
-        Whether the most exposed records are listed. False leaves out who they are, for copies that go further.
+    individuals : bool, optional
+        Whether the most exposed records are listed. By default they are left out, since reports travel, unless ``ids``
+        are given.
     command : str, optional
         The command or call that gave the result, printed under how to reproduce it.
+    files : mapping of str to str, optional
+        For an audit: what the files were called, by role ("train", "holdout", "synthetic" or "scores").
     force : bool
         Replace a file that is there already.
     date : datetime.date, optional
@@ -101,7 +108,7 @@ def report(
     Raises
     ------
     MissingExtraError
-        Without Jinja2 or Matplotlib.
+        Without Jinja2; for a PDF, without Chromium and WeasyPrint.
 
     Notes
     -----
@@ -115,14 +122,15 @@ def report(
         _check_ids(result, ids, individuals),
         _check_text("command", command),
         _check_date(date),
-        _check_individuals(individuals),
+        ids is not None if individuals is None else _check_individuals(individuals),
+        _check_files(files),
     )
     heading = _check_text("title", title)
     _check_extras()
     page = _render(_build(result, setting), heading, setting.date, _names_records(result, setting))
     if target is None:
         return page
-    _write(target, page, force)
+    _write(target, to_pdf(page) if target.suffix.lower() == ".pdf" else page.encode("utf-8"), force)
     return target
 
 
@@ -166,22 +174,37 @@ def _render(content: Report, title: str | None, date: datetime.date, named: bool
     )
     environment.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["drawing"] = Markup
+    environment.filters["css"] = lambda text: Markup(_css_string(text))
+    heading = title or content.title
+    prints = "  ".join(f"{name} {value[:8]}" for name, value in content.fingerprints.items())
+    footer = "  ·  ".join(part for part in (heading, content.data, prints, date.isoformat()) if part)
     page = environment.get_template("page.html.j2").render(
-        report=content, title=title or content.title, date=date.isoformat(), version=version("whosin"), named=named
+        report=content,
+        title=heading,
+        date=date.isoformat(),
+        version=version("whosin"),
+        named=named,
+        footer=clean(footer),
     )
     return f"{page.rstrip()}\n"
+
+
+def _css_string(text: str) -> str:
+    """Return the text as a string of CSS, in letters that can end neither it nor the style sheet."""
+    plain = "".join(letter if letter.isalnum() or letter in " .,:;()·-_/" else f"\\{ord(letter):x} " for letter in text)
+    return f'"{plain}"'
 
 
 def _printable(value: Any) -> Any:
     return clean(value) if type(value) is str else value
 
 
-def _write(target: Path, page: str, force: bool) -> None:
+def _write(target: Path, content: bytes, force: bool) -> None:
     """Write beside the target and move into place, so that no reader ever sees half a report."""
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
+        with open(beside, "xb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         _refuse_to_replace(target, force)
@@ -200,6 +223,8 @@ def _check_path(path: Any, force: bool) -> Path:
     if not target.parent.is_dir():
         raise InputError(f"path={str(target)!r} lies in a folder that does not exist: {str(target.parent)!r}")
     _refuse_to_replace(target, force)
+    if target.suffix.lower() == ".pdf":
+        check_pdf()
     return target
 
 
@@ -257,7 +282,7 @@ def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | No
     """Names or numbers only: a record must not slip in as its own id."""
     if ids is None:
         return None
-    if not individuals:
+    if individuals is not None and not individuals:
         raise InputError("ids names the exposed records, and individuals=False leaves them out: give one of the two")
     if isinstance(result, Audit):
         expected, whose = result.members, "member"
@@ -274,6 +299,14 @@ def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | No
         if not isinstance(name, str | int | float | np.integer | np.floating):
             raise InputTypeError(f"ids must be names or numbers, got type {type(name).__name__} at position {place}")
     return names
+
+
+def _check_files(files: Any) -> Mapping[str, str]:
+    if files is None:
+        return {}
+    if not isinstance(files, Mapping) or not all(isinstance(part, str) for item in files.items() for part in item):
+        raise InputTypeError(f"files must be a mapping of roles to names, got {_glimpse(files)}")
+    return files
 
 
 def _check_text(name: str, text: Any) -> str | None:
@@ -295,8 +328,8 @@ def _check_date(date: Any) -> datetime.date:
 
 
 def _check_extras() -> None:
-    if find_spec("jinja2") is None or find_spec("matplotlib") is None:
-        raise missing_extra("reports need Jinja2 and Matplotlib", "report")
+    if find_spec("jinja2") is None:
+        raise missing_extra("reports need Jinja2", "report")
 
 
 def _glimpse(value: Any) -> str:

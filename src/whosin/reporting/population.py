@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from whosin.numerics.rounding import about, at_least, at_most, clean, confidence, count, percent_up, sentence
 from whosin.population import PopulationPrivacy
-from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
-from whosin.reporting.drawing import draw
-from whosin.reporting.exposure import LEFT_OUT
-from whosin.reporting.numbers import clean, confidence, count, down, percent_up, sentence, up
+from whosin.reporting.audit import LEFT_OUT
+from whosin.reporting.blocks import Block, Grid, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.painting import Axis, Line, chart
 from whosin.reporting.promise import NOT_PROMISED
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -36,8 +37,9 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
             "assumed",
             "What was assumed",
             [Items([sentence(line) for line in result.assumes])],
+            folded=True,
         ),
-        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)]),
+        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)], folded=True),
         Section(
             "method",
             "How it was computed",
@@ -47,6 +49,7 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
                     f"{_scale_name(result)} {result.noise_scale:.6g}."
                 )
             ],
+            folded=True,
         ),
         reproduce(
             setting,
@@ -59,10 +62,10 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
 
 def _question(result: PopulationPrivacy) -> str:
     return (
-        f"A mechanism ({result.mechanism}) is labelled with ε = {up(result.dp.epsilon)}. The label speaks of somebody "
-        f"who knows everybody else in the data. What does it mean for {count(result.train_size)} records that were "
-        f"drawn at random from these {count(result.records)}, and somebody who knows all {count(result.records)} but "
-        "not who was drawn?"
+        f"A mechanism ({result.mechanism}) is labelled with ε = {at_most(result.dp.epsilon)}. The label speaks of "
+        f"somebody who knows everybody else in the data. What does it mean for {count(result.train_size)} records that "
+        f"were drawn at random from these {count(result.records)}, and somebody who knows all {count(result.records)} "
+        "but not who was drawn?"
     )
 
 
@@ -75,7 +78,13 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
         promise = getattr(result, name)
         delta = getattr(promise, "delta", 0.0)
         rows.append(
-            (attacker, up(promise.epsilon), f"{delta:g}", percent_up(promise.accuracy(drawn)), up(promise.advantage))
+            (
+                attacker,
+                at_most(promise.epsilon),
+                f"{delta:g}",
+                percent_up(promise.accuracy(drawn)),
+                at_most(promise.advantage),
+            )
         )
     return [
         Text(
@@ -94,24 +103,43 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
 
 def _picture(result: PopulationPrivacy) -> list[Block]:
     values = np.sort(result.per_record)
-    rows = [(f"{100 * share:g}%", up(float(values[_place(share, len(values))]))) for share in SHARES]
+    rows = [(f"{100 * share:g}%", at_most(float(values[_place(share, len(values))]))) for share in SHARES]
     return [
         Text("A record that resembles many others hides among them; one that stands apart does not."),
-        Pictures(
-            [
-                draw(
-                    "population",
-                    result.plot,
-                    alt=f"Each record's practical parameter in rising order, from {up(float(values[0]))} to "
-                    f"{up(float(values[-1]))}, with the worst-case limits as lines.",
-                    caption="The practical parameter ε̃ of every record, in rising order, below the limits for "
-                    "attackers who know everybody else.",
-                    size=(5.4, 4.0),
-                )
-            ]
-        ),
+        Pictures([_exposure(result, values)]),
         Grid("Parameter that a share of the records does not exceed", ("share of the records", "ε̃, at most"), rows),
     ]
+
+
+def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture:
+    """Draw every record's parameter in rising order, below the limits for attackers who know everybody else."""
+    known = values[np.isfinite(values)]
+    edges = np.repeat(np.linspace(0.0, 1.0, len(values) + 1), 2)[1:-1][: 2 * len(known)]
+    worst = {"as labelled": result.dp.epsilon, "worst case": result.dp_tight.epsilon}
+    lines = [Line(edges, np.repeat(known, 2), "knows the pool only (ε̃)")] if len(known) else []
+    lines += [
+        Line([0.0, 1.0], [value, value], f"{name}: {about(value)}")
+        for name, value in worst.items()
+        if np.isfinite(value)
+    ]
+    highest = max([1e-9, *(float(np.max(line.y)) for line in lines)])
+    axes = (
+        Axis("share of the records"),
+        Axis("privacy parameter ε", 0.0, 1.05 * highest, text=lambda value: f"{value:g}"),
+    )
+    unlimited = len(values) - len(known)
+    more = f" {count(unlimited)} records have no limit and are not drawn." if unlimited else ""
+    return Picture(
+        chart(
+            lines,
+            f"Each record's practical parameter in rising order, from {at_most(float(values[0]))} to "
+            f"{at_most(float(values[-1]))}, with the worst-case limits as lines.",
+            axes=axes,
+            blind=[0.0, 0.0],
+        ),
+        "The practical parameter ε̃ of every record, in rising order, below the limits for attackers who know everybody "
+        f"else.{more}",
+    )
 
 
 def _place(share: float, size: int) -> int:
@@ -122,7 +150,7 @@ def _place(share: float, size: int) -> int:
 def _at_risk(result: PopulationPrivacy, setting: Setting) -> list[Block]:
     ids = setting.ids
     if not setting.individuals:
-        ends = f"from {up(float(result.per_record.min()))} to {up(float(result.per_record.max()))}"
+        ends = f"from {at_most(float(result.per_record.min()))} to {at_most(float(result.per_record.max()))}"
         return [Text(f"The practical parameters of the records run {ends}. {LEFT_OUT}")]
     order = np.argsort(-result.per_record, kind="stable")[:LISTED]
     lower = result.per_record_lower
@@ -130,8 +158,8 @@ def _at_risk(result: PopulationPrivacy, setting: Setting) -> list[Block]:
     rows = []
     for i in order.tolist():
         name = clean(ids[i]) if ids is not None else f"row\u00a0{i}"
-        least = [] if lower is None else [down(float(lower[i]))]
-        rows.append([name, *least, up(float(result.per_record[i]))])
+        least = [] if lower is None else [at_least(float(lower[i]))]
+        rows.append([name, *least, at_most(float(result.per_record[i]))])
     named = "by the ids that were given" if ids is not None else "by their row, the first being row 0"
     return [
         Text(

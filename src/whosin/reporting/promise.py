@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from whosin.guarantees import Guarantee
+from whosin.guarantees.summary import in_words
+from whosin.numerics.rounding import at_most, percent, percent_down, percent_up, sentence
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
 from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
-from whosin.reporting.numbers import percent, percent_down, percent_up, sentence, up
 from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
@@ -29,16 +30,16 @@ def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
             "The question",
             [
                 Text(
-                    f"{guarantee} is promised for a release. What can somebody who sees the release find out about "
-                    "whether a person's record was in the data behind it?"
+                    f"{in_words(guarantee)} is promised for a release. What can somebody who sees the release find out "
+                    "about whether a person's record was in the data behind it?"
                 )
             ],
         ),
         Section("answer", "The answer", [Text(_in_onesentence(guarantee), "answer"), Text(guarantee.explain())]),
         Section("picture", "The picture", promise_pictures(guarantee)),
         Section("numbers", "The numbers", promise_numbers(guarantee)),
-        Section("assumed", "What was assumed", [Items([sentence(line) for line in guarantee.assumes])]),
-        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)]),
+        Section("assumed", "What was assumed", [Items([sentence(line) for line in guarantee.assumes])], folded=True),
+        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)], folded=True),
         reproduce(setting, call=f"wi.{guarantee!r}"),
     )
     return Report("What is promised to the people in the data?", "report of a guarantee", sections)
@@ -71,7 +72,7 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     return [
         Text(
             "The advantage of any attacker, members found less outsiders accused, is at most "
-            f"{up(guarantee.advantage)}."
+            f"{at_most(guarantee.advantage)}."
         ),
         Grid(
             "Guesses and beliefs, by what was believed before the output",

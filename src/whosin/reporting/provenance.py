@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 
 from whosin.guarantees import Guarantee
@@ -26,8 +26,10 @@ class Setting:
     ids: Sequence[object] | None
     command: str | None
     date: datetime.date
-    individuals: bool = True
+    individuals: bool = False
     """Whether exposed records are named."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What the files were called, by role."""
 
 
 def reproduce(
@@ -56,7 +58,7 @@ def reproduce(
                 frozenset({1}),
             )
         )
-    return Section("reproduce", "How to reproduce this", blocks)
+    return Section("reproduce", "How to reproduce this", blocks, folded=True)
 
 
 def _version(name: str) -> str | None:

@@ -6,28 +6,29 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from whosin.auditing import Audit, Estimate
+from whosin.auditing import Audit
 from whosin.guarantees import Guarantee
-from whosin.plots.forest import height_of
-from whosin.plots.queries import QueriesDisplay
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text
-from whosin.reporting.drawing import draw
-from whosin.reporting.numbers import (
+from whosin.guarantees.summary import in_words
+from whosin.numerics.rounding import (
     about,
+    at_least,
+    at_most,
     clean,
     confidence,
     count,
-    down,
+    limits,
     percent,
     percent_down,
     percent_up,
     sentence,
-    up,
 )
+from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.painting import Interval, intervals
 from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["several_report"]
 
+_SIDES = ("estimate", "lower", "upper")
 RATE = 0.01
 """False positive rate at which the table reads each curve."""
 
@@ -64,11 +65,10 @@ def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Sectio
     yield Section("each", "Each audit in words", _each(results))
     if setting.guarantee is not None:
         yield Section("promise", "Promised versus measured", _promise(results, setting.guarantee))
-    yield Section("assumed", "What was assumed", _assumed(results))
-    yield Section("untested", "What was not tested", [Items(_UNTESTED)])
-    yield Section(
-        "method", "How it was measured", [Items([f"{name}: {found.method}." for name, found in results.items()])]
-    )
+    yield Section("assumed", "What was assumed", _assumed(results), folded=True)
+    yield Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True)
+    methods = Items([f"{name}: {found.method}." for name, found in results.items()])
+    yield Section("method", "How it was measured", [methods], folded=True)
     yield reproduce(
         setting,
         call="wi.report({name: audit, …}, path)",
@@ -84,9 +84,11 @@ def _in_one_sentence(results: Mapping[str, Audit]) -> str:
     if leaking:
         worst = max(leaking, key=lambda name: judged[name].lower)
         level = confidence(judged[worst].confidence_level)
-        parts.append(f"The largest lower limit is that of {worst}: {down(judged[worst].lower)} ({level} confidence).")
+        parts.append(
+            f"The largest lower limit is that of {worst}: {at_least(judged[worst].lower)} ({level} confidence)."
+        )
     elif judged:
-        highest = up(max(found.upper for found in judged.values()))
+        highest = at_most(max(found.upper for found in judged.values()))
         parts.append(f"An advantage of up to {highest} remains possible even for the attackers that each covers.")
     without = [name for name in results if name not in judged]
     if without:
@@ -108,16 +110,11 @@ def _together(results: Mapping[str, Audit]) -> str:
 
 
 def _picture(results: Mapping[str, Audit]) -> Picture:
-    names = [clean(name) for name in results]
-    found = [each.advantage for each in results.values()]
-    sides = [np.array([getattr(each, side) for each in found]) for side in ("estimate", "lower", "upper")]
-    listed = "; ".join(f"{name} {about(each.estimate)}" for name, each in zip(names, found, strict=True))
-    return draw(
-        "several",
-        lambda ax: QueriesDisplay(names, sides[0], sides[1], sides[2]).plot(ax=ax),
-        alt=f"Advantage of each audit with limits: {listed}.",
-        caption="Advantage by audit, in the order given. Lines: limits of each; dashed: a blind guess.",
-        size=(5.6, height_of(names)),
+    rows = [Interval(name, *(getattr(found.advantage, side) for side in _SIDES)) for name, found in results.items()]
+    listed = "; ".join(f"{clean(row.name)} {about(row.estimate)}" for row in rows)
+    return Picture(
+        intervals(rows, f"Advantage of each audit with limits: {listed}."),
+        "Advantage by audit, in the order given, each with its limits.",
     )
 
 
@@ -131,9 +128,9 @@ def _table(results: Mapping[str, Audit]) -> Grid:
                 name,
                 count(found.members),
                 count(found.non_members),
-                *_limits(found.advantage),
+                *limits(found.advantage),
                 few if low.measurable else "not measurable",
-                up(found.smallest_visible),
+                at_most(found.smallest_visible),
             )
         )
     head = (
@@ -147,10 +144,6 @@ def _table(results: Mapping[str, Audit]) -> Grid:
         "smallest leak likely seen, were its attack known",
     )
     return Grid("The audits side by side; each with its own limits, for the attackers that it covers", head, rows)
-
-
-def _limits(found: Estimate) -> tuple[str, str, str]:
-    return about(found.estimate), down(found.lower), up(found.upper)
 
 
 def _each(results: Mapping[str, Audit]) -> list[Block]:
@@ -167,9 +160,12 @@ def _promise(results: Mapping[str, Audit], guarantee: Guarantee) -> list[Block]:
     for name, found in results.items():
         held = found.compare(guarantee)
         verdict = held.verdict if found.problem is None else "no verdict"
-        rows.append((name, up(held.promised_advantage), *_limits(held.advantage), verdict))
+        rows.append((name, at_most(held.promised_advantage), *limits(held.advantage), verdict))
     head = ("audit", "promised, at most", "measured", "at least", "at most", "verdict")
-    return [Grid(f"Advantages held against {guarantee}", head, rows, frozenset({5})), Text(guarantee.explain())]
+    return [
+        Grid(f"Advantages held against {in_words(guarantee)}", head, rows, frozenset({5})),
+        Text(guarantee.explain()),
+    ]
 
 
 def _assumed(results: Mapping[str, Audit]) -> list[Block]:

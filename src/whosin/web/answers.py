@@ -9,7 +9,7 @@ import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.summary import facts
-from whosin.reporting.numbers import about, confidence, down, percent, percent_up, up
+from whosin.numerics.rounding import about, at_least, at_most, confidence, percent, percent_up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
 __all__ = ["answer_calibration", "answer_explanation", "calibrate", "compare", "explain", "guarantee_of"]
@@ -56,23 +56,23 @@ def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]
         _check_target(query, "posterior")
         rate = wi.calibrate.sampling_rate(query.epsilon, posterior=query.value)
         sentence = (
-            f"Keep each record with a probability of {down(rate, 6)} before you train with ε = {query.epsilon:g}: then "
-            f"nobody's belief that a given record was used exceeds {percent_up(query.value)}."
+            f"Keep each record with a probability of {at_least(rate, 6)} before you train with ε = {query.epsilon:g}: "
+            f"then nobody's belief that a given record was used exceeds {percent_up(query.value)}."
         )
         return CalibrateAnswer(sentence=sentence, sampling_rate=rate, meaning=None), None
     found: Guarantee
     if query.find == "dpsgd":
         _check_target(query, "accuracy", "advantage", "tpr")
         found = wi.calibrate.dpsgd(query.sample_rate, query.steps, prior=query.prior, **target)
-        what = f"a noise multiplier of at least {up(found.noise_multiplier, 4)}"
+        what = f"a noise multiplier of at least {at_most(found.noise_multiplier, 4)}"
     elif query.find == "mip":
         _check_target(query, "accuracy", "advantage", "tpr")
         found = wi.calibrate.mip(**target)
-        what = f"membership inference privacy with η of at most {down(found.eta, 6)}"
+        what = f"membership inference privacy with η of at most {at_least(found.eta, 6)}"
     else:
         found = wi.calibrate.epsilon(prior=query.prior, delta=query.delta, **target)
         more = f" (δ = {query.delta:g})" if query.delta else ""
-        what = f"differential privacy with ε of at most {down(found.epsilon, 4)}{more}"
+        what = f"differential privacy with ε of at most {at_least(found.epsilon, 4)}{more}"
     meaning = explain(found, 0.5 if query.find == "mip" else query.prior)
     sentence = f"{what[:1].upper()}{what[1:]} keeps this: {_wish(query)}."
     return CalibrateAnswer(sentence=sentence, sampling_rate=None, meaning=meaning), found
@@ -100,26 +100,28 @@ def compare(audits: Sequence[AuditAnswer]) -> CompareAnswer:
     is missing to certainty (Bonferroni). Two audits are said to differ only if their intervals do not meet; one
     whose set-up allows no verdict is left out.
     """
-    judged = [audit for audit in audits if audit.summary is not None and audit.summary.verdict.state != "no verdict"]
-    ranked = sorted(judged, key=lambda audit: -_advantage(audit).estimate)
-    missing = sum(1.0 - _advantage(audit).confidence_level for audit in audits)
+    judged = [
+        audit for audit in audits if audit.summary is not None and audit.summary["verdict"]["state"] != "no verdict"
+    ]
+    ranked = sorted(judged, key=lambda audit: -_advantage(audit)["estimate"])
+    missing = sum(1.0 - _advantage(audit)["confidence_level"] for audit in audits)
     level = max(0.0, round(1.0 - missing, 10))
     statements = [
         f"“{one.shown}” gives away more than “{other.shown}”: an advantage of at least "
-        f"{down(_advantage(one).lower)}, against at most {up(_advantage(other).upper)} for the attackers that are "
-        "covered there."
+        f"{at_least(_advantage(one)['lower'])}, against at most {at_most(_advantage(other)['upper'])} for the "
+        "attackers that are covered there."
         for place, one in enumerate(ranked)
         for other in ranked[place + 1 :]
-        if _advantage(one).lower > _advantage(other).upper
+        if _advantage(one)["lower"] > _advantage(other)["upper"]
     ]
     if len(ranked) > 1 and not statements:
         first = ranked[0]
         statements.append(
             "No difference is shown: the intervals meet. The largest estimate is that of "
-            f"“{first.shown}”, {about(_advantage(first).estimate)}, which could be chance."
+            f"“{first.shown}”, {about(_advantage(first)['estimate'])}, which could be chance."
         )
     statements += [f"“{audit.shown}” allows no verdict, and was left out." for audit in audits if audit not in judged]
-    queries = {audit.summary.query for audit in audits if audit.summary is not None}
+    queries = {audit.summary["query"] for audit in audits if audit.summary is not None}
     if len(queries) > 1:
         statements.append("Not the same was asked in each, so the upper limits cover different attackers.")
     statements.append(f"All intervals hold together with {confidence(level)} confidence.")
@@ -128,4 +130,4 @@ def compare(audits: Sequence[AuditAnswer]) -> CompareAnswer:
 
 def _advantage(audit: AuditAnswer) -> Any:
     assert audit.summary is not None
-    return audit.summary.advantage
+    return audit.summary["advantage"]

@@ -9,28 +9,23 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from whosin.errors import AssumptionWarning, InputError
 
 if TYPE_CHECKING:
-    from whosin.auditing import Audit, TprAtFpr
+    from whosin.auditing import Audit
     from whosin.guarantees import Guarantee
     from whosin.tables import Table
 
-__all__ = ["measure"]
+__all__ = ["measure", "without_names"]
 
 Progress = Callable[[float], None]
 Measured = tuple[dict[str, Any], dict[str, Any], str]
 
-CURVE_POINTS = 201
 LONGEST_HEAD = 100_000
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
-RATES = (0.001, 0.01, 0.1)
 _OPTIONS = (
     "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
 )  # fmt: skip
-_RATE = ("measurable", "estimate", "lower", "upper", "confidence_level")
 _REPORT_SHARE = 0.1
 """Share of the progress that is left for the report."""
 
@@ -41,6 +36,7 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
     Raises an error of :mod:`whosin.errors` for whatever is wrong with the files or the options.
     """
     import whosin as wi
+    from whosin.guarantees.summary import in_words
 
     options, files = request["options"], request["files"]
     tables = {role: _read(folder, role, file["type"], request) for role, file in files.items()}
@@ -56,10 +52,18 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
             found = _of_tables(tables, options, work)
         remarks = [str(warning.message) for warning in heard if issubclass(warning.category, AssumptionWarning)]
     promised = _promised(options)
-    summary = _summary(found, promised, remarks)
-    report = wi.report(found, title=request["name"] or None, guarantee=promised, command=_command(request))
+    held = None if promised is None or found.problem is not None else found.compare(promised).to_dict()
+    details = {**found.to_dict(), "remarks": remarks, "promise": promised and in_words(promised), "comparison": held}
+    report = wi.report(
+        found,
+        title=request["name"] or None,
+        guarantee=promised,
+        command=_command(request),
+        files={role: file["name"] for role, file in files.items()},
+        individuals=options["individuals"],
+    )
     progress(1.0)
-    return summary, found.to_dict(), report
+    return without_names(details), details, report
 
 
 def _read(folder: Path, role: str, ending: str, request: Mapping[str, Any]) -> Table:
@@ -149,44 +153,10 @@ def _promised(options: Mapping[str, Any]) -> Guarantee | None:
     return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
-def _summary(found: Audit, promised: Guarantee | None, remarks: list[str]) -> dict[str, Any]:
-    """Return what stays in the history: curves and sentences, and no record, not even as a row number."""
-    fpr = np.unique(np.concatenate([np.linspace(0.0, 1.0, CURVE_POINTS), np.geomspace(1e-4, 1.0, 41)]))
-    compared = None if promised is None or found.problem is not None else found.compare(promised)
-    return {
-        "verdict": found.verdict.to_dict(),
-        "explanation": found.explain(),
-        "advantage": _limits(found.advantage),
-        "accuracy": _limits(found.risk("accuracy")),
-        "tpr_at": {f"{rate:g}": _rate(found.tpr_at(rate)) for rate in RATES},
-        "covered": found.covered,
-        "unit": found.unit,
-        "members": found.members,
-        "non_members": found.non_members,
-        "released": getattr(found, "synthetic", None),
-        "prior": found.prior,
-        "query": found.query,
-        "smallest_visible": found.smallest_visible,
-        "roc": {
-            "fpr": fpr.tolist(),
-            "tpr": np.asarray(found.roc.tpr(fpr)).tolist(),
-            "lower": np.asarray(found.band.lower.tpr(fpr)).tolist(),
-            "upper": np.asarray(found.band.upper.tpr(fpr)).tolist(),
-        },
-        "assumes": list(found.assumes),
-        "remarks": remarks,
-        "comparison": None if compared is None else {"verdict": compared.verdict, "text": compared.text},
-        "promise": None if promised is None else str(promised),
-    }
-
-
-def _limits(found: Any) -> dict[str, float]:
-    return {name: float(getattr(found, name)) for name in ("estimate", "lower", "upper", "confidence_level")}
-
-
-def _rate(found: TprAtFpr) -> dict[str, Any]:
-    known = found.to_dict()
-    return {**{name: known[name] for name in _RATE}, "about": found.about, "fpr": known["fpr"]["estimate"]}
+def without_names(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stays in the history: curves, counts and sentences, and no record, not even as a row number."""
+    individual = {name: value for name, value in details["individual"].items() if name != "highest"}
+    return {**details, "individual": individual}
 
 
 def _command(request: Mapping[str, Any]) -> str:

@@ -17,8 +17,6 @@ __all__ = [
     "ExplainAnswer",
     "ExplainQuery",
     "FileAnswer",
-    "Limits",
-    "Summary",
 ]
 
 MOST_STEPS = 1_000_000
@@ -99,76 +97,6 @@ class CalibrateAnswer(BaseModel):
     meaning: ExplainAnswer | None
 
 
-class Limits(BaseModel):
-    """An estimate with its limits."""
-
-    estimate: float
-    lower: float
-    upper: float
-    confidence_level: float
-
-
-class Curve(BaseModel):
-    """A measured ROC with its band."""
-
-    fpr: list[float]
-    tpr: list[float]
-    lower: list[float]
-    upper: list[float]
-
-
-class Rate(BaseModel):
-    """Members found by an attack that accuses few outsiders; no estimate where that is not measurable."""
-
-    measurable: bool
-    about: str
-    estimate: float | None
-    lower: float
-    upper: float
-    confidence_level: float
-    fpr: float | None
-    """Share of the outsiders that it accused."""
-
-
-class Verdict(BaseModel):
-    """The sentence to act on."""
-
-    state: Literal["leak", "exceeds", "within", "undecided", "none found", "no verdict"]
-    sentence: str
-    tolerate: float | None
-
-
-class Comparison(BaseModel):
-    """What a measurement says about a promise."""
-
-    verdict: str
-    text: str
-
-
-class Summary(BaseModel):
-    """The numbers of an audit; no record is named."""
-
-    verdict: Verdict
-    explanation: str
-    advantage: Limits
-    accuracy: Limits
-    tpr_at: dict[str, Rate]
-    covered: str
-    """Whom the upper limits cover."""
-    unit: Literal["people", "records"]
-    members: int
-    non_members: int
-    released: int | None
-    prior: float
-    query: str
-    smallest_visible: float
-    roc: Curve
-    assumes: list[str]
-    remarks: list[str]
-    comparison: Comparison | None
-    promise: str | None
-
-
 def _listed(value: Any) -> Any:
     """Names separated by commas, as a form sends them."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
@@ -198,6 +126,8 @@ class AuditOptions(_Strict):
     promised_epsilon: Annotated[Epsilon | None, BeforeValidator(_blank)] = None
     promised_delta: Annotated[Delta | None, BeforeValidator(_blank)] = None
     seed: Annotated[Seed | None, BeforeValidator(_blank)] = None
+    individuals: bool = False
+    """Whether the report names the most exposed."""
 
 
 class FileAnswer(BaseModel):
@@ -222,7 +152,8 @@ class AuditAnswer(BaseModel):
     finished: float | None
     options: AuditOptions
     files: dict[str, FileAnswer]
-    summary: Summary | None
+    summary: dict[str, Any] | None
+    """What was measured, as ``whosin audit --json`` prints it, but for who is exposed."""
     has_report: bool
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from whosin.reporting.numbers import about, clean, down, up
+from whosin.numerics.rounding import about, at_least, at_most, clean
 
 __all__ = ["render"]
 
@@ -30,7 +30,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["drawing"] = Markup
-    environment.filters.update(size=_size, moment=_moment, about=about, down=down, up=up)
+    environment.filters.update(size=_size, moment=_moment, about=about, at_least=at_least, at_most=at_most)
     return environment
 
 

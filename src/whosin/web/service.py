@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from whosin.errors import InputError
-from whosin.reporting.numbers import clean
+from whosin.numerics.rounding import clean
 from whosin.web.access import Access, Password
 from whosin.web.folders import Folders, is_key, write_json
 from whosin.web.history import Entry, History

@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from whosin.errors import InputError
-from whosin.reporting.numbers import clean
+from whosin.numerics.rounding import clean
 from whosin.web.file_types import HEAD, kind_of
 
 __all__ = ["ROLES", "Received", "TooLarge", "receive"]

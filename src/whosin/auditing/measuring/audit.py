@@ -24,7 +24,7 @@ from whosin.auditing.measuring.verdict import Verdict, judge
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower
-from whosin.numerics.rounding import at_most
+from whosin.numerics.rounding import percent_up
 from whosin.risks import Risk
 from whosin.roc import Roc
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Audit"]
+
+TOLERABLE = 0.1
+"""What ``rows_needed`` plans for where no tolerance was given."""
 
 _ASSIGNMENT = {
     "unknown": "nobody checked whether members and non-members differ for reasons other than the training: a "
@@ -129,7 +132,7 @@ class Audit:
         """Whom the upper limit of the advantage covers, in words."""
         return upper_class(self.evidence, self.attack.candidate.view)
 
-    def rows_needed(self, tolerate: float = 0.1) -> int:
+    def rows_needed(self, tolerate: float = TOLERABLE) -> int:
         """Return about how many records (or people) of each side would show "within" this tolerance, if nothing leaks.
 
         So many members and so many non-members: with the same queries and confidence level, the upper limit is then at
@@ -335,7 +338,7 @@ class Audit:
         blind = 50.0 + 50.0 * abs(2.0 * self.prior - 1.0)
         return (
             f" If {self.prior:g} of all {self.unit} are members beforehand, the attackers that the upper limit covers "
-            f"guess right at most {at_most(min(100.0, 50.0 + 50.0 * self.advantage_at_prior.upper))}% of the time "
+            f"guess right at most {percent_up(min(1.0, 0.5 + 0.5 * self.advantage_at_prior.upper))} of the time "
             f"({level}); without looking, {blind:.4g}%."
         )
 
@@ -356,6 +359,9 @@ class Audit:
             "members": self.members,
             "non_members": self.non_members,
             "person_level": self.person_level,
+            "unit": self.unit,
+            "covered": self.covered,
+            "rows_needed": self.rows_needed(self.tolerate or TOLERABLE),
             "query": self.query,
             "kind": self.kind,
             "queries": {name: found.to_dict() for name, found in self.queries.items()},

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import about, at_least, at_most, confidence
 
 __all__ = ["Estimate", "TprAtFpr"]
 
@@ -24,9 +24,8 @@ class Estimate:
     """What the limits cover, in words, where that needs saying."""
 
     def __str__(self) -> str:
-        return (
-            f"{self.estimate:.4g} [{at_least(self.lower)}, {at_most(self.upper)}] at {100 * self.confidence_level:g}%"
-        )
+        low, high = at_least(self.lower), at_most(self.upper)
+        return f"{about(self.estimate)} [{low}, {high}] at {confidence(self.confidence_level)}"
 
     def scaled(self, factor: float, shift: float = 0.0) -> Estimate:
         """Return the estimate of ``factor`` · value + ``shift``, for a factor of at least 0."""

@@ -180,10 +180,17 @@ class Individual:
             "simultaneous_upper": float(self._together.upper[cell]),
         }
 
-    def to_dict(self, n: int = 10) -> dict[str, Any]:
-        """Return the ``n`` members of the highest scores for JSON."""
+    def histogram(self) -> dict[str, Any]:
+        """Return how many members have a risk in each tenth from 0 to 1, and how many surely a risk above the prior."""
+        counts, _ = np.histogram(self.risk[self.member], bins=np.linspace(0.0, 1.0, 11))
+        surely = int(np.sum(self.simultaneous_lower[self.member] > self.prior))
+        return {"members": counts.tolist(), "surely_above_prior": surely}
+
+    def to_dict(self, n: int = 20) -> dict[str, Any]:
+        """Return the ``n`` members of the highest scores, and how many have which risk, for JSON."""
         return {
             "highest": self.highest(n, "member"),
+            "histogram": self.histogram(),
             "cells": len(self._together.risk),
             "confidence_level": self.confidence_level,
         }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from whosin.auditing.measuring.estimate import Estimate
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, of_hundred
 
-__all__ = ["STATES", "Verdict", "judge", "of_hundred"]
+__all__ = ["STATES", "Verdict", "judge"]
 
 STATES = ("leak", "exceeds", "within", "undecided", "none found", "no verdict")
 
@@ -23,12 +24,23 @@ class Verdict:
     """
 
     state: str
-    sentence: str
+    title: str
+    """The state in a few words."""
+    headline: str
+    """What it means for people: one sentence in natural frequencies."""
+    details: str = ""
+    """The numbers, whom they cover, and what else may have caused them."""
     tolerate: float | None = None
 
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+        return f"{self.title}: {self.headline[:1].lower()}{self.headline[1:]} {self.details}".rstrip()
+
     def to_dict(self) -> dict[str, Any]:
-        """Return state, sentence and tolerance for JSON."""
-        return {"state": self.state, "sentence": self.sentence, "tolerate": self.tolerate}
+        """Return all parts for JSON."""
+        names = ("state", "sentence", "title", "headline", "details", "tolerate")
+        return {name: getattr(self, name) for name in names}
 
     def __str__(self) -> str:
         return self.sentence
@@ -65,49 +77,47 @@ def judge(
         What else may have caused the gap.
     """
     if problem is not None:
-        return Verdict("no verdict", f"No verdict: {problem[:1].lower()}{problem[1:]}", tolerate)
-    low, high = at_least(advantage.lower, 3), at_most(advantage.upper, 3)
-    level = f"{100 * advantage.confidence_level:g}% confidence"
-    limits = f"Advantage {advantage.estimate:.2g}; at least {low}, and at most {high} for {attackers} ({level})."
+        first, dot, rest = problem.partition(". ")
+        return Verdict("no verdict", "No verdict", capital(first) + dot.strip(), rest, tolerate)
+    low, high = at_least(advantage.lower), at_most(advantage.upper)
+    level = f"{confidence(advantage.confidence_level)} confidence"
+    limits = f"Advantage {about(advantage.estimate)}; at least {low}, and at most {high} for {attackers} ({level})."
+    accused = of_hundred(rates[1])
     picked = (
-        f"an attacker picks out {of_hundred(rates[0])} of 100 members while wrongly accusing {of_hundred(rates[1])} "
-        "of 100 outsiders"
+        f"{capital(of_hundred(rates[0]))} of 100 people in the data can be picked out while {accused} of 100 outsiders "
+        f"{'is' if accused in ('1', 'fewer than 1') else 'are'} wrongly accused."
     )
-    but = f" {caveat}" if caveat else ""
+    most = math.ceil(round(100.0 * advantage.upper, 9))
     if tolerate is None:
         if advantage.lower > 0.0:
-            return Verdict("leak", f"Leak found: {picked}. {limits}{but}")
+            return Verdict("leak", "Leak found", picked, f"{limits} {caveat}".rstrip())
         return Verdict(
             "none found",
-            f"No leak was found, which does not show that there is none: what was measured could be chance, and an "
+            f"No leak found, up to {high} possible",
+            f"Up to {most} of 100 people may still be picked out beyond chance.",
+            "That no leak was found does not show that there is none: what was measured could be chance, and an "
             f"advantage of up to {high} remains possible for {attackers} ({level}), and any for others.",
         )
     if advantage.lower > tolerate:
-        return Verdict("exceeds", f"More than the tolerated {tolerate:g}: {picked}. {limits}{but}", tolerate)
+        title = f"Leak found, above the tolerated {tolerate:g}"
+        return Verdict("exceeds", title, picked, f"{limits} {caveat}".rstrip(), tolerate)
     if advantage.upper <= tolerate:
-        shown = f" A leak of at least {low} is shown, which is tolerated: {picked}." if advantage.lower > 0 else ""
+        shown = f" A leak of at least {low} is shown, which is tolerated. {picked}" if advantage.lower > 0 else ""
         return Verdict(
             "within",
-            f"Within the tolerated {tolerate:g}: the advantage is at most {high} for {attackers} ({level}). Other "
-            f"attackers are not covered.{shown}",
+            f"Within the tolerated {tolerate:g}",
+            f"At most {most} of 100 people can be picked out beyond chance.",
+            f"The advantage is at most {high} for {attackers} ({level}). Other attackers are not covered.{shown}",
             tolerate,
         )
-    more = f" A leak of at least {low} is shown.{but}" if advantage.lower > 0.0 else ""
+    more = f" A leak of at least {low} is shown. {caveat}".rstrip() if advantage.lower > 0.0 else ""
     if needed is not None and not more:
         more = f" If nothing leaks, about {needed} {unit} on each side would show it."
     return Verdict(
         "undecided",
-        f"Undecided: the advantage lies between {low} and {high} ({level}; the upper limit covers {attackers}), and "
-        f"{tolerate:g} is tolerated.{more}",
+        f"Undecided, {tolerate:g} is tolerated",
+        f"Between {math.floor(round(100.0 * advantage.lower, 9))} and {most} of 100 people can be picked out beyond "
+        "chance.",
+        f"The advantage lies between {low} and {high} ({level}; the upper limit covers {attackers}).{more}",
         tolerate,
     )
-
-
-def of_hundred(rate: float) -> str:
-    """Write a rate as a number of people in a hundred."""
-    share = 100.0 * rate
-    if share == 0.0:
-        return "0"
-    if share < 1.0:
-        return "fewer than 1"
-    return "more than 99" if 99.0 < share < 100.0 else f"{share:.0f}"

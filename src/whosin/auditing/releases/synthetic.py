@@ -16,6 +16,7 @@ from whosin.auditing.measuring.compare import Comparison
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.groups import GroupTable
 from whosin.auditing.measuring.run import run_audit
+from whosin.auditing.releases.columns import RevealingColumns
 from whosin.auditing.releases.copies import NO_HOLDOUT
 from whosin.auditing.releases.release_size import ReleaseSize, release_size
 from whosin.auditing.releases.sides import Dependence, Drift, dependence, drift
@@ -64,6 +65,22 @@ class SyntheticAudit(Audit):
             return None
         answers = {name: _pooled(self.splits.experiment, table) for name, table in self.material.by_size.items()}
         return release_size(answers, self.members, self.material.sizes, self.advantage, self.splits.seed)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that were compared."""
+        return () if self.material is None or self.material.pool is None else self.material.pool.names
+
+    @cached_property
+    def revealing_columns(self) -> RevealingColumns | None:
+        """The advantage that is lost when one column is hidden, from a sample and without limits.
+
+        None where no leak was shown, for one column or more than 100, and for a release that is read in blocks.
+        """
+        compared = None if self.material is None else self.material.compared
+        if compared is None or self.advantage.lower <= 0.0:
+            return None
+        return compared.revealing(np.random.default_rng(self.splits.seed))
 
     @cached_property
     def exposed_groups(self) -> GroupTable:
@@ -128,12 +145,15 @@ class SyntheticAudit(Audit):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; no record, only row numbers."""
-        highest = [] if self.closest is None else self._with_closest(self.individual.to_dict()["highest"])
         known = super().to_dict()
-        known["individual"]["highest"] = highest or known["individual"]["highest"]
+        if self.closest is not None:
+            known["individual"]["highest"] = self._with_closest(known["individual"]["highest"])
+        revealing = self.revealing_columns
         return {
             **known,
             "synthetic": self.synthetic,
+            "columns": list(self.columns),
+            "revealing_columns": None if revealing is None else revealing.to_dict(),
             "shared_rows": self.shared_rows,
             "copies": {"members": self.copies[0], "non_members": self.copies[1]},
             "near_copies": None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.measuring.splits import seed_of
+from whosin.auditing.releases.columns import ComparedColumns
 from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
@@ -89,6 +90,8 @@ class ReleaseAnswers:
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     chance: np.random.Generator = field(default_factory=np.random.default_rng)
     """For all random choices; seeded by the fingerprints unless the caller brought one."""
+    compared: ComparedColumns | None = None
+    """The columns of records and release, to hide one at a time; None for a release that is read in blocks."""
 
 
 def answer_queries(
@@ -266,6 +269,8 @@ def _from_arrays(
         "groups": groups,
         "person": person,
     }
+    names = common["pool"].names
+    common["compared"] = ComparedColumns(names, [*targets.T], [*flat[2].T], [True] * len(names), split)
     if not callable(query):
         common |= {
             "closest": order[release.nearest_row],
@@ -311,6 +316,7 @@ def _from_tables(
         **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
+        "compared": _compared(matched[0].names, targets, cells[2], _numbers(encoder), split),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
@@ -453,6 +459,21 @@ def column_numbers(encoder: TableEncoder) -> list[Array | None]:
             numbers[levels.known] = np.nan
         tables.append(numbers)
     return tables
+
+
+def _compared(
+    names: tuple[str, ...],
+    targets: NDArray[np.int32],
+    released: NDArray[np.int32],
+    numbers: Sequence[Array | None],
+    split: int,
+) -> ComparedColumns:
+    """The cells as numbers where they are numbers, as codes where they are not."""
+    sides = [
+        [codes if table is None else table[codes] for codes, table in zip(cells.T, numbers, strict=True)]
+        for cells in (targets, released)
+    ]
+    return ComparedColumns(names, sides[0], sides[1], [table is not None for table in numbers], split)
 
 
 def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
