@@ -620,7 +620,7 @@ def test_other_results_are_refused(wrong):
 
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(MissingExtraError, match=r"whosin\[report\]"):
+    with pytest.raises(MissingExtraError, match=r"reports need Jinja2: pip install .*jinja2"):
         report(wi.PureDP(1.0))
 
 

@@ -144,7 +144,8 @@ def _without_holdout(train: Path, synthetic: Path, options: dict[str, Any], json
 
     with render.progress("Comparing every training row with every released row") as progress:
         found = count_copies(train, synthetic, progress=progress, **options)
-    verdict = Verdict("no verdict", *NO_HOLDOUT.split(". ", 1))
+    title, _, ways_out = NO_HOLDOUT.partition(". ")
+    verdict = Verdict("no verdict", title, ways_out)
     if json:
         render.emit_json({"verdict": verdict.to_dict(), "copies": found.to_dict()})
     else:

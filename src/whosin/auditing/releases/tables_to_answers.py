@@ -316,7 +316,7 @@ def _from_tables(
         **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
-        "compared": _compared(matched[0].names, targets, cells[2], _numbers(encoder), split),
+        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder), split),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
