@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from whosin.answers import Answer
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
-from whosin.auditing.measuring.verdict import Verdict, of_hundred
+from whosin.auditing.measuring.verdict import Verdict
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead, scores_crossed
 from whosin.auditing.runs.coin_limits import guessed_pairs, mean_at_least, typical
 from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
@@ -23,7 +23,7 @@ from whosin.auditing.runs.trained_promise import compare_over_trainings, epsilon
 from whosin.auditing.runs.trainings import Generator, Trainings
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import Guarantee
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import at_least, at_most, capital, of_hundred
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
@@ -271,25 +271,33 @@ class RetrainedAudit(Answer):
         """The one sentence to act on, and its state against what is tolerated."""
         a, level = self.advantage, f"{100 * self.confidence_level:g}% confidence"
         tpr, fpr = self._rates
-        shown = (
-            f"in a typical training an attacker who knows the {self.unit} and can train copies has a TPR - FPR of at "
-            f"least {at_least(a.lower, 3)} ({level}); on average it picks out {of_hundred(tpr)} of 100 members while "
-            f"wrongly accusing {of_hundred(fpr)} of 100 outsiders"
+        picked = (
+            f"{capital(of_hundred(tpr))} of 100 people in the data can be picked out in an average training while "
+            f"{of_hundred(fpr)} of 100 outsiders are wrongly accused."
+        )
+        limits = (
+            f"In a typical training an attacker who knows the {self.unit} and can train copies has a TPR - FPR of at "
+            f"least {at_least(a.lower)} ({level})."
         )
         if self.tolerate is not None and a.lower > self.tolerate:
-            return Verdict("exceeds", f"More than the tolerated {self.tolerate:g}: {shown}.", self.tolerate)
+            title = f"Leak found, above the tolerated {self.tolerate:g}"
+            return Verdict("exceeds", title, picked, limits, self.tolerate)
         if self.tolerate is not None and a.upper <= self.tolerate:
             return Verdict(
                 "within",
-                f"Within the tolerated {self.tolerate:g}: TPR - FPR is at most {at_most(a.upper, 3)} in a typical "
-                f"training, for {ABOUT.removeprefix('upper limit: ')} ({level}). Other attackers are not covered.",
+                f"Within the tolerated {self.tolerate:g}",
+                f"At most {math.ceil(round(100 * a.upper, 9))} of 100 people can be picked out beyond chance in a "
+                "typical training.",
+                f"TPR - FPR is at most {at_most(a.upper)}, for {ABOUT.removeprefix('upper limit: ')} ({level}). Other "
+                "attackers are not covered.",
                 self.tolerate,
             )
         leak = a.lower > 0.0 or self.leaks <= self._delta / 2
-        found = f"Leak found: {shown}." if a.lower > 0.0 else _FAINT if leak else _NONE
+        title = "Leak found" if leak else "No leak found"
+        found = (picked, limits) if a.lower > 0.0 else (_FAINT, "") if leak else (_NONE, "")
         if self.tolerate is not None:
-            return Verdict("undecided", f"Undecided against the tolerated {self.tolerate:g}. {found}", self.tolerate)
-        return Verdict("leak" if leak else "none found", found)
+            return Verdict("undecided", f"Undecided, {self.tolerate:g} is tolerated", *found, self.tolerate)
+        return Verdict("leak" if leak else "none found", title, *found)
 
     @property
     def _rates(self) -> tuple[float, float]:
@@ -453,10 +461,10 @@ class RetrainedAudit(Answer):
 
 ABOUT = "upper limit: attackers who use the score learned on the first half of the trainings, by any threshold"
 _FAINT = (
-    "Leak found: the guesses are right more often than chance allows, but how much an attacker gains in a typical "
-    "training could not be shown."
+    "The guesses are right more often than chance allows, but how much an attacker gains in a typical training could "
+    "not be shown."
 )
-_NONE = "No leak was found, which does not show that there is none: other attackers, or more trainings, may find one."
+_NONE = "That does not show that there is none: other attackers, or more trainings, may find one."
 
 
 def _tpr(scores: Array, coins: Mask, fpr: float) -> float:
