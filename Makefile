@@ -13,7 +13,7 @@ PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -
 LOCKED := $(PIP) install --quiet --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz check docs bench experiments lock vulnerabilities sbom clean
+.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz check quick dist docs bench experiments lock vulnerabilities sbom clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
@@ -26,6 +26,9 @@ demo: $(LIGHT) ## a whole audit of embedded data, ending in a report (whosin-dem
 test: check ## check, then run the tests
 	@sh tools/system.sh
 	$(PYTEST) -n 2
+
+quick: $(STAMP) ## the tests of what is most often broken, in under two minutes: for every save
+	$(PYTEST) -n 2 -m "not slow" -x tests/test_project.py tests/guarantees tests/numerics tests/worlds tests/tables tests/mechanisms tests/cli
 
 test-long: $(STAMP) ## the long statistical sweeps (many minutes; WHOSIN_SEEDS=20 sweeps over seeds)
 	$(PYTEST) -n 2 -m long tests/long
@@ -61,6 +64,17 @@ check: $(STAMP) ## style, types and the import rules
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+dist: $(LIGHT) ## build wheel and sdist into dist/, and try both in a clean environment (.venv-dist)
+	rm -rf dist .venv-dist
+	$(BIN)/python -m hatchling build -d dist
+	@for file in CHANGELOG.md LICENSE Makefile SECURITY.md tests/test_project.py src/whosin/py.typed; do \
+		tar -tzf dist/*.tar.gz | grep -q "/$$file$$" || { echo "the sdist lacks $$file" >&2; exit 1; }; done
+	$(PYTHON) -m venv .venv-dist
+	@set -e; for built in dist/*.whl dist/*.tar.gz; do echo "trying $$built"; \
+		.venv-dist/bin/python -m pip install --quiet --force-reinstall -c constraints.txt "$$built"; \
+		(cd .venv-dist && bin/whosin --version && bin/whosin explain --epsilon 1 > /dev/null && bin/python -I -c 'import whosin'); \
+	done
 
 docs: $(STAMP) ## build the pages into docs/_build/html
 	$(BIN)/python -m sphinx -b html -W --keep-going docs docs/_build/html

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "requirements"
-BUILD = ("hatchling", "editables")
+BUILD = ("hatchling", "hatch-vcs", "editables")
 UNHASHED = {"torch", "whosin"}
 SETS = {
     "demo": (*BUILD, ".[fast,protect,report]"),
