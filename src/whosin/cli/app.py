@@ -9,6 +9,7 @@ import typer
 
 from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
 from whosin.cli.errors import clean_errors
+from whosin.cli.examples import add_examples
 from whosin.cli.promise import Adjacency, Epsilon, Eta, Maybe, Mu, NoiseMultiplier, SampleRate, Steps, guarantee_of
 from whosin.errors import InputTypeError
 
@@ -172,3 +173,6 @@ def demo(
     found = run()
     if report is not None:
         render.write_report(found, report, force)
+
+
+add_examples(app)

@@ -10,18 +10,16 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import INPUT, clean_errors
+from whosin.cli.show_audit import show
 from whosin.errors import InputTypeError
-from whosin.numerics.rounding import at_least, at_most
 
 if TYPE_CHECKING:
-    from whosin.auditing import Audit, GroupTable
+    from whosin.auditing import Audit
     from whosin.auditing.measuring.verdict import Verdict
-    from whosin.auditing.releases.synthetic import SyntheticAudit
     from whosin.guarantees import Guarantee
 
 __all__ = ["audit"]
 
-LOW_RATES = (0.001, 0.01, 0.1)
 FAILED = 1
 """Exit code of a gate that was not passed."""
 
@@ -70,11 +68,15 @@ def audit(
         typer.Option(min=1, help="Read a Parquet or Arrow release in blocks of so many rows; large ones always are."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
-    report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
     individuals: Annotated[
-        bool, typer.Option("--individuals/--no-individuals", help="With --report: list the most exposed members.")
-    ] = True,
+        bool,
+        typer.Option("--individuals/--no-individuals", help="With --report: list the most exposed; not by default."),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print all numbers, the assumptions and the method as well.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure what attackers can learn about who is in the data.
@@ -122,9 +124,11 @@ def audit(
     if json:
         render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})
     else:
-        show(found, top=top, target=target, promised=promised)
+        show(found, top=top, target=target, promised=promised, verbose=verbose)
     if report is not None:
-        render.write_report(found, report, force, guarantee=promised, individuals=individuals)
+        paths = {"train": train, "holdout": holdout, "synthetic": synthetic, "scores": scores}
+        files = {role: path.name for role, path in paths.items() if path is not None}
+        render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict)
 
 
@@ -227,110 +231,3 @@ def _compared(found: Audit, promised: Guarantee | None) -> dict[str, Any]:
     if promised is None:
         return {}
     return {"comparison": None if found.problem is not None else found.compare(promised).to_dict()}
-
-
-def show(found: Audit, *, top: int = 5, target: float | None = None, promised: Guarantee | None = None) -> None:
-    """Print an audit: the verdict and a paragraph, queries, people, groups, release size, assumptions."""
-    from rich.console import Console
-
-    from whosin.auditing.releases.synthetic import SyntheticAudit
-
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(found.explain())
-    _queries(console, found)
-    _people(console, found, top)
-    _groups(console, "group", found.groups)
-    if isinstance(found, SyntheticAudit):
-        _groups(console, "most exposed groups found", found.exposed_groups)
-        _release(console, found, target if found.problem is None else None)
-        for name, why in found.failed:
-            console.print(f"Not asked: {name}, because {why}.")
-    if promised is not None:
-        compared = found.compare(promised) if found.problem is None else "No verdict on it, for the reason above."
-        console.print()
-        console.print(f"Promised: {promised}. {compared}")
-    render.assumptions(console, found.assumes)
-
-
-def _table(*headings: str) -> Any:
-    from rich.table import Table as Shown
-
-    shown = Shown(box=None, pad_edge=False)
-    for i, heading in enumerate(headings):
-        shown.add_column(heading, justify="left" if i == 0 else "right")
-    return shown
-
-
-def _queries(console: Any, found: Audit) -> None:
-    shown = _table("advantage by query", "estimate", "at least", "at most")
-    for name, value in found.queries.items():
-        shown.add_row(name, *render.limits(value))
-    console.print()
-    console.print(shown)
-    rates = _table("outsiders accused, asked for", "measured", "members found", "at least", "at most")
-    remarks = []
-    for fpr in LOW_RATES:
-        seen = found.tpr_at(fpr)
-        if seen.measurable and seen.fpr is not None:
-            rates.add_row(f"{fpr:g}", f"{seen.fpr.estimate:.3g}", *render.limits(seen))
-        else:
-            rates.add_row(f"{fpr:g}", "-", "-", "-", "-")
-            remarks.append(f"{fpr:g} is {seen.about}.")
-    console.print()
-    console.print(rates)
-    for remark in remarks:
-        console.print(remark)
-
-
-def _people(console: Any, found: Audit, top: int) -> None:
-    rows = found.individual.highest(top, "member")
-    if not rows:
-        return
-    who = "person" if found.person_level else "row"
-    shown = _table(f"most exposed members ({who})", "chance of membership", "at least", "at most")
-    for row in rows:
-        shown.add_row(
-            str(row.get("person", row["index"])),
-            f"{row['risk']:.3g}",
-            at_least(row["simultaneous_lower"], 3),
-            at_most(row["simultaneous_upper"], 3),
-        )
-    console.print()
-    console.print(shown)
-
-
-def _groups(console: Any, heading: str, rows: GroupTable) -> None:
-    """Print one table of groups; its limits hold together."""
-    if not len(rows):
-        return
-    shown = _table(heading, "members", "advantage", "at least", "at most", "more than the rest by")
-    for row in rows:
-        shown.add_row(
-            row.name,
-            str(row.members),
-            *render.limits(row.advantage),
-            f"{row.difference.estimate:+.3g}" + (" *" if row.stands_out else ""),
-        )
-    console.print()
-    console.print(shown)
-    if any(row.stands_out for row in rows):
-        console.print("* beyond chance")
-
-
-def _release(console: Any, found: SyntheticAudit, target: float | None) -> None:
-    curve = found.release_size
-    if curve is None:
-        return
-    shown = _table("rows released", "advantage", "at least", "at most")
-    for size, value in zip(curve.sizes, curve.advantages, strict=True):
-        shown.add_row(str(size), *render.limits(value))
-    console.print()
-    console.print(shown)
-    if target is not None:
-        rows = curve.largest(target)
-        said = "no size that was looked at" if rows is None else f"up to {rows} rows"
-        console.print(
-            f"An advantage of at most {target:g} is shown for {said}, for attackers who use {curve.query} by "
-            f"thresholds or fixed cells ({100 * curve.confidence_level:g}% confidence). Nothing is shown about other "
-            "attackers."
-        )

@@ -8,7 +8,7 @@ import numpy as np
 
 import whosin as wi
 from whosin.cli import render
-from whosin.cli.audit import show
+from whosin.cli.show_audit import show
 
 if TYPE_CHECKING:
     import polars as pl

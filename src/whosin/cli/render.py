@@ -15,7 +15,6 @@ from whosin.numerics.rounding import at_least, at_most
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from whosin.auditing import Estimate
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
@@ -26,10 +25,10 @@ __all__ = [
     "emit_json",
     "facts",
     "guarantee_text",
-    "limits",
     "number",
     "progress",
     "spinner",
+    "table",
     "write_report",
 ]
 
@@ -165,6 +164,11 @@ def number(value: float, upper: bool = True) -> str:
     return at_most(value, 6) if upper else at_least(value, 6)
 
 
-def limits(found: Estimate) -> tuple[str, str, str]:
-    """Return an estimate and its two limits in three significant digits, the limits rounded outwards."""
-    return f"{found.estimate:.3g}", at_least(found.lower, 3), at_most(found.upper, 3)
+def table(*columns: str, headings: bool = True) -> Any:
+    """Return a table without lines whose first column is text and whose others are numbers."""
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False, show_header=headings)
+    for place, name in enumerate(columns):
+        shown.add_column(name, justify="right" if place and headings else "left", overflow="fold")
+    return shown

@@ -1,0 +1,76 @@
+"""Every command shows how it is used, and what is printed fits narrow and wide terminals."""
+
+import re
+import shlex
+
+import numpy as np
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+import whosin as wi
+from whosin.cli.app import app
+from whosin.cli.examples import EXAMPLES
+from whosin.cli.show_audit import show
+
+
+def commands(group, before=""):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, f"{before}{name} ")
+        else:
+            yield f"{before}{name}", command
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def test_every_command_has_an_example_whose_options_it_takes():
+    assert set(EXAMPLES) == set(COMMANDS)
+    for name, lines in EXAMPLES.items():
+        known = {
+            option for parameter in COMMANDS[name].params for option in (*parameter.opts, *parameter.secondary_opts)
+        }
+        shown = CliRunner().invoke(app, [*name.split(), "--help"]).stdout
+        for line in lines:
+            words = shlex.split(line)
+            assert words[: 1 + len(name.split())] == ["whosin", *name.split()]
+            assert {word for word in words if word.startswith("--")} <= known
+            assert line in shown
+
+
+@pytest.fixture(scope="module")
+def found():
+    rng = np.random.default_rng(3)
+    labels = rng.choice(["north", "south"], 200), rng.choice(["north", "south"], 200)
+    return wi.audit(rng.normal(2, 1, 200), rng.normal(0, 1, 200), groups=labels, tolerate=0.1, rng=0)
+
+
+@pytest.mark.parametrize("width", [60, 200])
+def test_the_verdict_comes_first_and_lines_fit(found, width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    show(found, promised=wi.PureDP(1.0), verbose=True)
+    text = capsys.readouterr().out
+    assert text.startswith("Leak found, above the tolerated 0.1: ")
+    assert max(map(len, text.splitlines())) <= width
+    assert "\x1b" not in text
+    for words in ("What to do now", "This assumes", "Method:", "ε = 1 (one person added or removed)", "hold together"):
+        assert words in " ".join(text.split())
+
+
+def test_numbers_have_three_digits(found, capsys):
+    show(found)
+    text = capsys.readouterr().out
+    assert "This assumes" not in text
+    assert "--verbose prints them" in text
+    shown = re.findall(r"\b0\.0*([1-9]\d*)", text)
+    assert len(shown) > 10
+    assert max(map(len, shown)) <= 3
+
+
+def test_colour_is_for_terminals(found, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    show(found)
+    assert re.match(r"\x1b\[1;31mLeak found", capsys.readouterr().out)
