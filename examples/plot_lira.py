@@ -13,20 +13,20 @@ from sklearn.datasets import load_digits
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import whosin as wi
-from whosin.auditing.models import ReferenceModels, audit_with_references
 
 X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 y = np.where(rng.random(len(y)) < 0.2, rng.integers(10, size=len(y)), y)
-references = ReferenceModels.train(LinearDiscriminantAnalysis(), X, y, models=64, rng=0)
+references = wi.ReferenceModels.train(LinearDiscriminantAnalysis(), X, y, models=64, rng=0)
 
 target = 0
 member = references.included[target]
 logits = references.logits[target]
 audits = {
     "confidence alone": wi.audit(logits[member], logits[~member], rng=0),
-    "LiRA": audit_with_references(references, target, attack="lira", rng=0),
-    "RMIA": audit_with_references(references, target, attack="rmia_online", rng=0),
+    "LiRA": wi.audit_with_references(references, target, attack="lira", rng=0),
+    "RMIA": wi.audit_with_references(references, target, attack="rmia", rng=0),
+    "both, weighed by what they find on other models": wi.audit_with_references(references, target, rng=0),
 }
 
 fig, ax = plt.subplots(layout="constrained")

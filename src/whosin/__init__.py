@@ -29,9 +29,11 @@ if TYPE_CHECKING:
     from whosin.auditing import Audit, Estimate, audit, audit_one_run, audit_synthetic
     from whosin.auditing.models import (
         DPSGDAdapter,
+        ReferenceModels,
         TorchAdapter,
         TorchModel,
         audit_classifier,
+        audit_with_references,
         train_dpsgd,
     )
     from whosin.auditing.models.generators import audit_generator
@@ -81,7 +83,9 @@ _HOMES = {
     "audit_retrained": "whosin.auditing.runs",
     "audit_synthetic": "whosin.auditing",
     "audit_training": "whosin.auditing.runs",
+    "audit_with_references": "whosin.auditing.models",
     "DPSGDAdapter": "whosin.auditing.models",
+    "ReferenceModels": "whosin.auditing.models",
     "TorchAdapter": "whosin.auditing.models",
     "TorchModel": "whosin.auditing.models",
     "train_dpsgd": "whosin.auditing.models",
@@ -117,6 +121,7 @@ __all__ = [
     "MembershipPrivacy",
     "PrivacyProfile",
     "PureDP",
+    "ReferenceModels",
     "RenyiDP",
     "Roc",
     "TorchAdapter",
@@ -130,6 +135,7 @@ __all__ = [
     "audit_retrained",
     "audit_synthetic",
     "audit_training",
+    "audit_with_references",
     "auditing",
     "bounds",
     "calibrate",

@@ -178,24 +178,12 @@ def _references(data):
     inside = np.frombuffer(bits.take(models * records), dtype=np.uint8).reshape(models, records) % 2 == 1
     if not bits.rare():
         inside[0], inside[-1] = True, False
-    masks = inside, inside if bits.rare(40) else ~inside
-    given = target, logits, *masks
-    population = bits.odd((None, (target, logits)), ((logits, target), (target[:0], logits[:, :0])))
-    variance = bits.odd(("auto", "record", "global"), ("", None))
-    scores = bits.choice(
-        (
-            lambda: m.lira(*given, variance=variance),
-            lambda: m.lira_offline(*given, variance=variance),
-            lambda: m.lira_rank(*given),
-            lambda: m.lira_kde(*given, variance=variance),
-            lambda: m.rmia(
-                *given, population=population, gamma=bits.usual(2.0, 1.0, 1e300), a=bits.usual(0.3, 1.0, 0.0, None)
-            ),
-        )
-    )()
+    given = target, logits, inside.astype(int) if bits.rare(40) else inside
+    a = bits.usual(0.3, 1.0, 0.0, None)
+    scores = bits.choice((lambda: m.lira(*given), lambda: m.lira_offline(*given), lambda: m.rmia(*given, a=a)))()
     assert scores.shape == target.shape
     assert not np.isnan(scores).any(), (given, scores)
-    known = m.ReferenceModels(logits, inside, bits.numbers(records, 1), np.zeros(records, dtype=int))
+    known = m.ReferenceModels.from_scores(logits, inside, log_odds=bits.rare(2))
     found = m.audit_with_references(known, bits.usual(0, 1), attack=bits.choice(m.references.ATTACKS), **options(bits))
     ask(found, bits)
 

@@ -59,14 +59,12 @@ def _ensembles(data):
 
     bits = Bytes(data)
     X, y = _records(bits)
-    more = bits.odd((None, _records(bits)), ((), 3, (X,)))
     known = m.ReferenceModels.train(
         bits.odd((Rare(),), (None, Rare, 3, lambda X: X)),
         X,
         y,
         models=bits.usual(4, 8),
-        share=bits.usual(0.5, 0.25),
-        population=more,
+        sample_weight=bits.odd((None,), (3, [1.0] * len(y), [-1.0] * len(y))),
         n_jobs=1,
         rng=0,
     )
@@ -76,9 +74,6 @@ def _ensembles(data):
         target,
         bits.odd((None,), ([True, False] * 3, 3)),
         attack=bits.odd(m.references.ATTACKS, ("", None)),
-        variance=bits.odd(("auto", "global"), ("record", "")),
-        gamma=bits.usual(2.0, 1.0),
-        a=bits.usual(0.3, 0.0, 1.0),
         **options(bits),
     )
     ask(found, bits)

@@ -7,7 +7,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from whosin.auditing.models import TorchModel, audit_classifier, layer_output
+from whosin.auditing.models import TorchAdapter, TorchModel, audit_classifier, layer_output
 from whosin.errors import InputError, InputTypeError
 
 torch = pytest.importorskip("torch")
@@ -251,3 +251,13 @@ def test_a_layer_that_marks_members_is_seen_where_the_answer_is_not():
     seen = audit_classifier(model, *sides, query=["loss", layer_output()], rng=0)
     assert seen.advantage.lower > 0.3
     assert seen.query == "loss, penultimate layer 1, penultimate layer 2"
+
+
+def test_whole_numbers_go_into_an_embedding_as_they_are():
+    net = torch.nn.Sequential(torch.nn.Embedding(5, 3), torch.nn.Flatten(), torch.nn.Linear(6, 2))
+    tokens = np.array([[0, 4], [1, 2], [3, 3]])
+    expected = net(torch.as_tensor(tokens)).softmax(1).detach().numpy()
+    np.testing.assert_allclose(TorchModel(net).predict_proba(tokens), expected, rtol=1e-6)
+    trained = TorchAdapter(net, epochs=1).fit(tokens, [0, 1, 1], np.random.default_rng(0))
+    assert trained.predict_proba(tokens).shape == (3, 2)
+    assert TorchModel(torch.nn.Linear(2, 2)).predict_proba(tokens).shape == (3, 2)

@@ -7,18 +7,19 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from whosin.errors import InputTypeError
+from whosin.errors import InputTypeError, short_repr
 
 __all__ = ["Adapter", "SklearnAdapter", "as_adapter", "row_count", "take"]
 
 
 @runtime_checkable
 class Adapter(Protocol):
-    """Anything that trains classifiers.
+    """Anything that trains models.
 
-    ``fit`` returns a model with ``predict_proba(X)``, and with ``classes_`` unless its labels are 0, 1, …; it may
-    return itself, and all its chance comes from ``rng``. An adapter is copied before each training and pickled for work
-    in parallel.
+    ``fit`` returns a model with ``predict_proba(X)``, and with ``classes_`` unless its labels are 0, 1, …; or whatever
+    the query of the reference models asks. It may return itself, and all its chance comes from ``rng``. Where weights
+    are given it gets them as ``sample_weight``. An adapter is copied before each training and pickled for work in
+    parallel.
     """
 
     def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
@@ -26,24 +27,61 @@ class Adapter(Protocol):
 
 
 class SklearnAdapter:
-    """A scikit-learn classifier or pipeline: a fresh clone a training, every ``random_state`` drawn from ``rng``."""
+    """An estimator or pipeline like scikit-learn's: a fresh clone per training, ``random_state`` drawn from ``rng``.
+
+    Models of XGBoost take labels 0, 1, … without gaps. They are given such numbers, and answer by the labels that stand
+    for them: text, and classes that a part of the records lacks, need no preparation.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With ``fit`` and ``get_params``; it stays untouched.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from whosin.auditing.models import SklearnAdapter
+    >>> model = SklearnAdapter(LogisticRegression()).fit([[0.0], [1.0]], ["no", "yes"], np.random.default_rng(0))
+    >>> model.predict([[5.0]]).tolist()
+    ['yes']
+    """
 
     def __init__(self, estimator: Any) -> None:
-        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        if inspect.isclass(estimator) or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
             raise InputTypeError(
-                "estimator must be a scikit-learn classifier, or an adapter with fit(X, y, rng) (a torch module in a "
-                f"TorchAdapter), got {type(estimator).__name__}"
+                "estimator must be an estimator like scikit-learn's, or an adapter with fit(X, y, rng) (a torch module "
+                f"in a TorchAdapter), got {short_repr(estimator)}"
             )
         self.estimator = estimator
 
-    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+    def fit(self, X: Any, y: Any, rng: np.random.Generator, sample_weight: Any = None) -> Any:
         """Return a trained clone."""
-        from sklearn.base import clone
+        from sklearn.base import clone, is_classifier
 
         fresh = clone(self.estimator)
         names = sorted(name for name in fresh.get_params() if name.split("__")[-1] == "random_state")
         fresh.set_params(**{name: int(rng.integers(2**31)) for name in names})
-        return fresh.fit(X, y)
+        steps = getattr(fresh, "steps", None)
+        last = steps[-1][1] if steps else fresh
+        weights = {}
+        if sample_weight is not None:
+            weights[f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"] = sample_weight
+        if not (type(last).__module__.startswith("xgboost") and is_classifier(last)):
+            return fresh.fit(X, y, **weights)
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        return _Recoded(fresh.fit(X, codes.reshape(-1), **weights), classes)
+
+
+class _Recoded:
+    """A classifier that was trained on the numbers of its classes."""
+
+    def __init__(self, model: Any, classes: Any) -> None:
+        self.model, self.classes_ = model, classes
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class."""
+        return self.model.predict_proba(X)
 
 
 def as_adapter(estimator: Any) -> Adapter:

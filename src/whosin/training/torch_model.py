@@ -43,8 +43,8 @@ class TorchModel:
     batch_size : int
         Most records that are predicted at once; it limits the memory.
     input_dtype : str, optional
-        Name of the torch type that records are turned into, such as "int64" for embeddings; by default that of the
-        weights.
+        Name of the torch type that records are turned into; by default that of the weights, or "int64" where records
+        are whole numbers and the first layer with weights is an embedding.
 
     Notes
     -----
@@ -143,7 +143,7 @@ class TorchModel:
         """
         torch = need_torch()
         values = as_inputs(X)
-        device, dtype = place_of(self.module, self.input_dtype)
+        device, dtype = place_of(self.module, self.input_dtype, values)
         with evaluating(self.module), torch.no_grad():
             batches = -(-len(values) // self.batch_size)
             edges = [len(values) * place // batches for place in range(batches + 1)]
@@ -212,8 +212,8 @@ def as_inputs(X: Any) -> NDArray[Any]:
     return np.ascontiguousarray(values)
 
 
-def place_of(module: Any, input_dtype: str | None) -> tuple[Any, Any]:
-    """Return the device of a module's weights and the type that its records take."""
+def place_of(module: Any, input_dtype: str | None, values: NDArray[Any]) -> tuple[Any, Any]:
+    """Return the device of a module's weights and the type that these records take there."""
     torch = need_torch()
     tensors = [*module.parameters(), *module.buffers()]
     device = tensors[0].device if tensors else torch.device("cpu")
@@ -221,6 +221,9 @@ def place_of(module: Any, input_dtype: str | None) -> tuple[Any, Any]:
         raise InputError("module must be one with weights, got one on the meta device")
     if input_dtype is not None:
         return device, getattr(torch, input_dtype)
+    first = next((part for part in module.modules() if list(part.parameters(recurse=False))), None)
+    if values.dtype.kind in "iu" and isinstance(first, torch.nn.Embedding | torch.nn.EmbeddingBag):
+        return device, torch.int64
     floating = [tensor.dtype for tensor in tensors if tensor.dtype.is_floating_point]
     return device, floating[0] if floating else torch.get_default_dtype()
 

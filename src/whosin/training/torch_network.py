@@ -142,7 +142,7 @@ class Network:
         values, labels = as_inputs(X), np.asarray(y)
         if labels.shape != (len(values),):
             raise InputError(f"X and y must have one label per record, got {len(values)} and shape {labels.shape}")
-        device, dtype = place_of(module, self.input_dtype)
+        device, dtype = place_of(module, self.input_dtype, values)
         inputs = torch.as_tensor(values).to(device=device, dtype=dtype)
         finite = np.isfinite(values) & torch.isfinite(inputs).cpu().numpy()
         bad = ~finite.reshape(len(values), -1).all(axis=1)

@@ -1,18 +1,23 @@
 """Auditing one classifier: an overfit one leaks, a constant one does not, and errors name what is wrong."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import logsumexp
 from sklearn.datasets import load_digits
 from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import whosin as wi
-from whosin.auditing.models import audit_classifier
+from whosin.auditing.models import SklearnAdapter, audit_classifier
+from whosin.auditing.models.predictions import predict, regresses, residuals, scaled_logit
 from whosin.errors import InputError, InputTypeError
 
 X, Y = load_digits(return_X_y=True)
@@ -68,7 +73,7 @@ def test_references_tell_hard_records_from_unknown_ones():
     model = DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(X[third == 0], Y[third == 0])
     sides = (X[third == 0], Y[third == 0]), (X[third == 2], Y[third == 2])
     found = audit_classifier(model, *sides, reference=other, rng=0)
-    assert {"calibrated_loss", "calibrated_logit"} <= set(found.queries)
+    assert {"loss", "calibrated_loss"} <= set(found.queries)
     several = audit_classifier(model, *sides, query="calibrated_logit", reference=[other, other], rng=0)
     one = audit_classifier(model, *sides, query="calibrated_logit", reference=other, rng=0)
     assert several.advantage == one.advantage
@@ -163,3 +168,107 @@ def test_text_needs_its_own_augmentation():
     sides = (np.array([["a"], ["b"]]), [0, 1]), (np.array([["c"], ["d"]]), [0, 1])
     with pytest.raises(InputError, match="augment is needed"):
         audit_classifier(Words(), *sides, query="label_only")
+
+
+class Labels:
+    """A model that gives labels only."""
+
+    def __init__(self, model):
+        self.predict = model.predict
+
+
+def test_models_that_give_labels_only():
+    half = np.arange(len(Y)) % 2 == 0
+    names = np.array([f"digit {label}" for label in Y])
+    model = Labels(DecisionTreeClassifier(random_state=0).fit(X[half], names[half]))
+    found = audit_classifier(model, (X[half], names[half]), (X[~half], names[~half]), rng=0)
+    assert {"correctness", "label_only"} <= set(found.queries)
+    assert found.advantage.lower > 0.1
+    alone = audit_classifier(model, (X[half], names[half]), (X[~half], names[~half]), query="label_only", rng=0)
+    assert alone.advantage.lower > 0.1
+
+
+def test_margins_of_support_vectors_are_log_odds():
+    for labels in (Y % 2, Y % 3):
+        model = SVC(C=10).fit(X[:200], labels[:200])
+        margins = model.decision_function(X)
+        found = predict(model, X, labels)
+        odds = scaled_logit(found)
+        if margins.ndim == 1:
+            np.testing.assert_allclose(odds, np.where(labels == 1, margins, -margins), rtol=1e-6)
+        else:
+            rest = np.where(np.arange(3) == labels[:, None], -np.inf, margins)
+            np.testing.assert_allclose(odds, margins[np.arange(len(X)), labels] - logsumexp(rest, axis=1), rtol=1e-6)
+    assert audit_classifier(model, (X[:200], labels[:200]), (X[200:], labels[200:]), rng=0).query == "loss"
+
+
+def test_regressors():
+    rng = np.random.default_rng(0)
+    values = X @ rng.normal(size=X.shape[1]) + rng.normal(size=len(X))
+    model, other = (DecisionTreeRegressor(random_state=0).fit(X[i::3], values[i::3]) for i in (0, 1))
+    sides = (X[::3], values[::3]), (X[2::3], values[2::3])
+    found = audit_classifier(model, *sides, rng=0)
+    assert (found.query, found.advantage.lower > 0.8) == ("loss", True)
+    both = audit_classifier(model, *sides, query=["residual", "calibrated_loss"], reference=other, rng=0)
+    assert both.advantage.lower > 0.8
+    with pytest.raises(
+        InputError, match="query must be auto, loss, residual, or a function, for a regressor, got 'ent"
+    ):
+        audit_classifier(model, *sides, query="entropy")
+    null = audit_classifier(LinearRegression().fit(X[1::3], values[1::3]), *sides, rng=0)
+    assert null.advantage.lower == 0.0
+
+
+class Booster:
+    """Looks like a native Booster of LightGBM."""
+
+    def __init__(self, objective):
+        self.objective = objective
+
+    def dump_model(self, num_iteration):
+        return {"objective": self.objective}
+
+    def predict(self, X, raw_score):
+        return X[:, 0] if raw_score else 100 * X[:, 0]
+
+
+def test_native_boosters_answer_by_margins():
+    X = np.linspace(-3, 3, 20)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    np.testing.assert_allclose(scaled_logit(predict(Booster("binary sigmoid:1"), X, y)), np.abs(X[:, 0]), rtol=1e-9)
+    assert not regresses(Booster("binary sigmoid:1"), y)
+    assert regresses(Booster("regression"), y)
+    np.testing.assert_allclose(residuals(Booster("regression"), X, y), 100 * X[:, 0] - y)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (SimpleNamespace(predict=lambda X: np.zeros((len(X), 2))), "one label per record"),
+        (SimpleNamespace(decision_function=lambda X: np.full(len(X), np.nan)), "finite margins"),
+        (SimpleNamespace(decision_function=lambda X: np.zeros((len(X), 3)), classes_=[0, 1]), "one class per column"),
+    ],
+)
+def test_models_whose_answers_make_no_sense(model, words):
+    with pytest.raises(InputError, match=words):
+        audit_classifier(model, (X, Y), (X, Y))
+    with pytest.raises(InputError, match="predict a finite number per record"):
+        audit_classifier(SimpleNamespace(predict=lambda X: X), (X, Y + 0.5), (X, Y + 0.5))
+
+
+def test_classes_of_xgboost_are_numbered_for_it():
+    """A stand-in that takes only labels 0, 1, … without gaps, as XGBClassifier does."""
+    kind = type("XGBLike", (DecisionTreeClassifier,), {"fit": _strict_fit, "__module__": "xgboost.sklearn"})
+    names = np.array(["rare", *["often", "always"] * 20])
+    rows = np.arange(1, 41)
+    model = SklearnAdapter(kind(max_depth=2)).fit(X[rows], names[rows], np.random.default_rng(0))
+    assert model.classes_.tolist() == ["always", "often"]
+    assert predict(model, X[:41], names, missing=True).label[0] == -1
+    numbers = np.where(names == "rare", 0, np.where(names == "often", 2, 5))
+    model = SklearnAdapter(kind(max_depth=2)).fit(X[rows], numbers[rows], np.random.default_rng(0))
+    assert model.classes_.tolist() == [2, 5]
+
+
+def _strict_fit(self, X, y, **more):
+    assert np.array_equal(np.unique(y), np.arange(len(np.unique(y))))
+    return DecisionTreeClassifier.fit(self, X, y, **more)

@@ -24,20 +24,25 @@ WIDEST = 12
 """Most queries of which all products enter the quadratic score; of more, only squares do."""
 
 
-def learn_score(members: Array, non_members: Array, rng: np.random.Generator) -> tuple[Callable[[Array], Array], Array]:
+def learn_score(
+    members: Array, non_members: Array, rng: np.random.Generator, *, quadratic: bool = True
+) -> tuple[Callable[[Array], Array], Array]:
     """Learn ln(r/q) of several queries; return the score and the scores of these records by models without them.
 
     Logistic regression, and the same with squares and products of the queries, are fitted in three folds, and the one
     with the smaller log loss on the folds left out is fitted again on all. Each query enters as its rank on a normal
     scale, so that neither units nor heavy tails matter. At most 40,000 records are learned from, of the smaller side as
     many as half of that holds. The scores of ``members`` come first. Fits run on one thread: on more, small ones
-    mostly wait for each other. (Boosted trees found no more on ten releases of Adult, in ten times the time.)
+    mostly wait for each other. Without ``quadratic`` there are no squares and products. (Boosted trees found no more on
+    ten releases of Adult, in ten times the time.)
     """
     with one_thread:
-        return _learned(members, non_members, rng)
+        return _learned(members, non_members, rng, (False, True) if quadratic else (False,))
 
 
-def _learned(members: Array, non_members: Array, rng: np.random.Generator) -> tuple[Callable[[Array], Array], Array]:
+def _learned(
+    members: Array, non_members: Array, rng: np.random.Generator, kinds: tuple[bool, ...]
+) -> tuple[Callable[[Array], Array], Array]:
     values = np.concatenate([members, non_members])
     labels = np.arange(len(values)) < len(members)
     chosen = _some(labels, rng)
@@ -46,7 +51,7 @@ def _learned(members: Array, non_members: Array, rng: np.random.Generator) -> tu
     folds = np.empty(len(y), dtype=np.int64)
     for side in (y, ~y):
         folds[side] = rng.permutation(np.arange(side.sum()) % FOLDS)
-    left_out = {quadratic: _left_out(quadratic, x, y, folds) for quadratic in (False, True)}
+    left_out = {quadratic: _left_out(quadratic, x, y, folds) for quadratic in kinds}
     best = min(left_out, key=lambda quadratic: _log_loss(left_out[quadratic], y))
     score = _Score(_Logistic.fit(best, x, y), scale, _log_odds(y))
     scores = np.empty(len(values))

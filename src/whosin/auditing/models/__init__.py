@@ -1,6 +1,6 @@
 """Auditing classifiers: what their predictions tell about who was in the training data."""
 
-from whosin.auditing.models.attacks import lira, lira_kde, lira_offline, lira_rank, rmia
+from whosin.auditing.models.attacks import lira, lira_offline, rmia
 from whosin.auditing.models.augmentations import feature_noise, image_shifts
 from whosin.auditing.models.classifier import audit_classifier
 from whosin.auditing.models.references import ReferenceModels, audit_with_references
@@ -24,9 +24,7 @@ __all__ = [
     "image_shifts",
     "layer_output",
     "lira",
-    "lira_kde",
     "lira_offline",
-    "lira_rank",
     "rmia",
     "train_dpsgd",
 ]

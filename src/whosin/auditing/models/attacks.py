@@ -1,8 +1,7 @@
-"""Attacks with reference models: how unusual are a model's logits for models with the record, and without it.
+"""Attacks with reference models: how unusual is a model's score of a record, for models with the record and without.
 
-Every attack takes the scaled logits of the target (N,), those of the reference models (models, N), and two masks of the
-same shape: which of these models were trained with the record, and which without. Models in neither mask are not
-used for that record. A higher score speaks for membership. Cost O(models·N), O(models·N + P log P) for RMIA.
+Every attack takes the scores of the target (N,), those of the reference models (models, N), and which of these models
+were trained with which record, of the same shape. A higher score speaks for membership. Cost O(models·N).
 """
 
 from __future__ import annotations
@@ -10,184 +9,132 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_choice, check_number
+from whosin.errors import InputError, check_number
 
-__all__ = ["VARIANCES", "lira", "lira_kde", "lira_offline", "lira_rank", "rmia"]
+__all__ = ["lira", "lira_offline", "rmia"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-VARIANCES = ("auto", "record", "global")
-FEW = 32
-"""Fewest models on either side of a record for a variance of its own."""
 LARGEST = 1e100
-"""Largest size of a logit: the squares of larger ones are no floats."""
+"""Largest size of a score: the squares of larger ones are no floats."""
 SMALLEST = 1e-12
-"""Smallest variance: logits that never change give a score of 0 where the target agrees, and no 0/0."""
+"""Smallest variance: scores that never change give 0 where the target agrees, and no 0/0."""
 
 
-def lira(target: Array, logits: Array, inside: Mask, outside: Mask, *, variance: str = "auto") -> Array:
+def lira(target: Array, scores: Array, included: Mask) -> Array:
     """Return the log likelihood ratio of two normal laws, of models with and without each record (online LiRA).
 
-    ln N(x; μ_in, σ²_in) - ln N(x; μ_out, σ²_out), with the moments of each record's reference models. ``variance`` is
-    that of each record ("record"), or one for all records on each side ("global", which few models call for); "auto"
-    is by record from 32 models a side on.
+    ln N(x; μ_in, σ²_in) - ln N(x; μ_out, σ²_out), the means being those of the record's models. Its variance is drawn
+    towards the mean variance of all records, by as much as the spread of the variances says that they are alike
+    (an inverse gamma law fitted by two moments): with few models that is one variance for all, with many each record
+    has its own.
 
     References
     ----------
-    Carlini, Chien, Nasr, Song, Terzis, Tramèr (2022), Membership inference attacks from first principles.
+    Carlini, Chien, Nasr, Song, Terzis, Tramèr (2022), Membership inference attacks from first principles. Smyth (2004),
+    Linear models and empirical Bayes methods, for variances drawn together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.auditing.models import lira
+    >>> included = np.array([[True], [True], [False], [False]])
+    >>> lira(np.array([2.0]), np.array([[1.0], [3.0], [-1.0], [1.0]]), included).round(3)
+    array([1.])
     """
-    target, logits, inside, outside = _checked(target, logits, inside, outside, least_inside=1)
-    spread = _variance_rule(variance, inside, outside)
-    means = [_mean(logits, side) for side in (inside, outside)]
-    variances = [_variance(logits, side, spread) for side in (inside, outside)]
-    laws = [-0.5 * ((target - m) ** 2 / v + np.log(v)) for m, v in zip(means, variances, strict=True)]
+    target, scores, included = _checked(target, scores, included, inside=1)
+    laws = []
+    for side in (included, ~included):
+        variance = _variance(scores, side)
+        laws.append(-0.5 * ((target - _mean(scores, side)) ** 2 / variance + np.log(variance)))
     return np.asarray(laws[0] - laws[1])
 
 
-def lira_offline(target: Array, logits: Array, inside: Mask, outside: Mask, *, variance: str = "auto") -> Array:
+def lira_offline(target: Array, scores: Array, included: Mask) -> Array:
     """Return -ln of the chance that a model without the record is as sure of it: one-sided, normal (offline LiRA).
 
-    Only models without the record are used. Source as for :func:`lira`.
+    Only models without the record are used. Source and variance as for :func:`lira`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.auditing.models import lira_offline
+    >>> lira_offline(np.array([0.0]), np.array([[-1.0], [1.0]]), np.zeros((2, 1), bool)).round(4)
+    array([0.6931])
     """
     from scipy.special import log_ndtr
 
-    target, logits, _, outside = _checked(target, logits, inside, outside, least_inside=0)
-    spread = _variance_rule(variance, outside)
-    score = (target - _mean(logits, outside)) / np.sqrt(_variance(logits, outside, spread))
-    return np.asarray(-log_ndtr(-score))
+    target, scores, included = _checked(target, scores, included, inside=0)
+    outside = ~included
+    return np.asarray(-log_ndtr((_mean(scores, outside) - target) / np.sqrt(_variance(scores, outside))))
 
 
-def lira_rank(target: Array, logits: Array, inside: Mask, outside: Mask) -> Array:
-    """Return the share of models without the record that are less sure of it, ties counted half: no normal law.
+def rmia(target: Array, scores: Array, included: Mask, *, a: float | None = None) -> Array:
+    """Return ln p(x|θ) - ln p(x), how much likelier the target finds the record than models do on average (RMIA).
 
-    (below + ½·equal + ½)/(n + 1), an empirical one-sided p-value from 1.
-    """
-    target, logits, _, outside = _checked(target, logits, inside, outside, least_inside=0)
-    below = np.sum(outside & (logits < target), axis=0) + 0.5 * np.sum(outside & (logits == target), axis=0)
-    return np.asarray((below + 0.5) / (outside.sum(axis=0) + 1.0))
+    The scores are log odds, ln p/(1-p), of the record's label. p(x) is the mean over models with the record and those
+    without, each side counted half. Offline, with a number ``a`` from 0 to 1, models with the record are not used:
+    p(x) = ½((1+a)·p_out + 1 - a).
 
-
-def lira_kde(target: Array, logits: Array, inside: Mask, outside: Mask, *, variance: str = "auto") -> Array:
-    """Return the log ratio of two Gaussian kernel densities, of models with and without each record.
-
-    Bandwidth 1.06·σ·n^(-1/5) (Scott 1992) with σ as in :func:`lira`; a wide one for few models, so no density is 0.
-    """
-    target, logits, inside, outside = _checked(target, logits, inside, outside, least_inside=1)
-    spread = _variance_rule(variance, inside, outside)
-    densities = []
-    for side in (inside, outside):
-        width = 1.06 * np.sqrt(_variance(logits, side, spread)) * side.sum(axis=0) ** -0.2
-        kernels = np.where(side, -0.5 * ((target - logits) / width) ** 2, -np.inf)
-        peak = kernels.max(axis=0)
-        densities.append(peak + np.log(np.exp(kernels - peak).sum(axis=0) / side.sum(axis=0)) - np.log(width))
-    return np.asarray(densities[0] - densities[1])
-
-
-def rmia(
-    target: Array,
-    logits: Array,
-    inside: Mask,
-    outside: Mask,
-    *,
-    population: tuple[Array, Array] | None = None,
-    gamma: float = 2.0,
-    a: float | None = 0.3,
-) -> Array:
-    """Return the share of population records z that x beats: (p(x|θ)/p(x)) / (p(z|θ)/p(z)) ≥ γ (RMIA).
-
-    p(x|θ) is the target's probability of x's label. p(x) averages over models: offline ½((1+a)·p_out + 1 - a), with the
-    mean p_out over models without x; online, for ``a=None``, the mean of p_in and p_out.
-
-    Parameters
-    ----------
-    population : pair (P,), (models, P), optional
-        Scaled logits, of the target and of the references, of records in no training; by default the other records. For
-        them p(z) is offline, with a = 1 where ``a`` is None.
-    gamma : float
-        How many times likelier x must be than z, at least 1.
-    a : float or None
-        From 0 to 1: how far p_in lies from p_out (p_in ≈ a·p_out + 1 - a).
+    The published attack counts the other records z that x beats, (p(x|θ)/p(x))/(p(z|θ)/p(z)) ≥ γ. That is a step
+    function of the ratio: it puts records in the same order, with ties.
 
     References
     ----------
     Zarifzadeh, Liu, Shokri (2024), Low-cost high-power membership inference attacks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.auditing.models import rmia
+    >>> rmia(np.log([3.0]), np.log([[1.0], [1 / 3]]), np.array([[True], [False]])).round(4)  # ln .75/.375
+    array([0.6931])
     """
-    gamma = check_number("gamma", gamma, low=1.0)
     a = None if a is None else check_number("a", a, low=0.0, high=1.0)
-    target, logits, inside, outside = _checked(target, logits, inside, outside, least_inside=int(a is None))
-    chances = _expit(logits)
-    if a is None:
-        typical = 0.5 * (_mean(chances, inside) + _mean(chances, outside))
-    else:
-        typical = _offline(_mean(chances, outside), a)
-    ratios = _expit(target) / typical
-    others = ratios if population is None else _population_ratios(population, a)
-    return np.asarray(np.searchsorted(np.sort(others), ratios / gamma, side="right") / len(others))
+    target, scores, included = _checked(target, scores, included, inside=int(a is None))
+    from scipy.special import expit, log_expit
 
-
-def _population_ratios(population: tuple[Array, Array], a: float | None) -> Array:
-    target, logits = (np.asarray(part, dtype=np.float64) for part in population)
-    if target.ndim != 1 or target.size == 0 or logits.ndim != 2 or logits.shape[1] != len(target):
-        raise InputError(
-            f"population must be logits of shapes (P,) and (models, P), got {target.shape} and {logits.shape}"
-        )
-    return np.asarray(_expit(target) / _offline(_expit(logits).mean(axis=0), 1.0 if a is None else a))
-
-
-def _offline(outside: Array, a: float) -> Array:
-    return 0.5 * ((1.0 + a) * outside + 1.0 - a)
-
-
-def _expit(logits: Array) -> Array:
-    from scipy.special import expit
-
-    return np.asarray(expit(logits))
+    chances = expit(scores)
+    outside = _mean(chances, ~included)
+    typical = 0.5 * (_mean(chances, included) + outside if a is None else (1.0 + a) * outside + 1.0 - a)
+    return np.asarray(log_expit(target) - np.log(np.maximum(typical, np.finfo(np.float64).tiny)))
 
 
 def _mean(values: Array, mask: Mask) -> Array:
     return np.asarray(np.sum(values, axis=0, where=mask) / mask.sum(axis=0))
 
 
-def _variance(logits: Array, mask: Mask, rule: str) -> Array:
-    """Return the unbiased variance of each record's models, or the pooled one, at least SMALLEST."""
-    squares = np.sum((logits - _mean(logits, mask)) ** 2, axis=0, where=mask)
+def _variance(scores: Array, mask: Mask) -> Array:
+    """Return each record's variance over these models, drawn towards the mean one.
+
+    Let s² have d degrees of freedom and the variances mean v and relative variance r: then s²/v has mean 1 and variance
+    r + (1 + r)·2/d, which is solved for r. An inverse gamma law with these moments gives σ² the posterior mean
+    (c·v + d·s²)/(c + d), c = 2 + 2/r.
+    """
+    squares = np.sum((scores - _mean(scores, mask)) ** 2, axis=0, where=mask)
     freedom = mask.sum(axis=0) - 1
-    if rule == "global":
-        return np.full(len(squares), max(SMALLEST, squares.sum() / freedom.sum()))
-    return np.asarray(np.maximum(squares / freedom, SMALLEST))
+    if freedom.sum() < 1:
+        raise InputError("scores must have at least 2 models on either side of some record, got one: train more models")
+    typical = max(SMALLEST, squares.sum() / freedom.sum())
+    known = freedom > 0
+    noise = np.mean(2.0 / freedom[known])
+    spread = np.mean((squares[known] / freedom[known] / typical - 1.0) ** 2)
+    alike = 2.0 + 2.0 / max((spread - noise) / (1.0 + noise), 1e-9)
+    return np.asarray(np.maximum((alike * typical + squares) / (alike + freedom), SMALLEST))
 
 
-def _variance_rule(variance: str, *sides: Mask) -> str:
-    rule = check_choice("variance", variance, VARIANCES)
-    fewest = min(int(side.sum(axis=0).min()) for side in sides)
-    if rule == "auto":
-        rule = "record" if fewest >= FEW else "global"
-    if rule == "record" and fewest < 2:
-        raise InputError(f"variance='record' needs at least 2 models on either side of each record, got {fewest}")
-    if rule == "global" and any(int((side.sum(axis=0) - 1).sum()) < 1 for side in sides):
+def _checked(target: Array, scores: Array, included: Mask, *, inside: int) -> tuple[Array, Array, Mask]:
+    target, scores = np.asarray(target, dtype=np.float64), np.asarray(scores, dtype=np.float64)
+    mask = np.asarray(included)
+    if target.ndim != 1 or target.size == 0 or scores.ndim != 2 or scores.shape[1] != len(target):
         raise InputError(
-            "logits must have at least 2 models on either side of some record, got one each: train more models"
+            f"target and scores must have shapes (N,) and (models, N), got {target.shape} and {scores.shape}"
         )
-    return rule
-
-
-def _checked(
-    target: Array, logits: Array, inside: Mask, outside: Mask, *, least_inside: int
-) -> tuple[Array, Array, Mask, Mask]:
-    target, logits = np.asarray(target, dtype=np.float64), np.asarray(logits, dtype=np.float64)
-    masks = [np.asarray(mask) for mask in (inside, outside)]
-    if target.ndim != 1 or target.size == 0 or logits.ndim != 2 or logits.shape[1] != len(target):
-        raise InputError(
-            f"target and logits must have shapes (N,) and (models, N), got {target.shape} and {logits.shape}"
-        )
-    for name, mask, least in (("inside", masks[0], least_inside), ("outside", masks[1], 1)):
-        if mask.shape != logits.shape or mask.dtype != np.bool_:
-            raise InputError(f"{name} must be booleans of shape {logits.shape}, got {mask.dtype} of shape {mask.shape}")
-        if int(mask.sum(axis=0).min()) < least:
-            raise InputError(f"{name} must have at least {least} model for each record, got a record with none")
-    if np.any(masks[0] & masks[1]):
-        raise InputError("inside and outside must be different models, got one that is both with and without a record")
-    if not ((np.abs(target) <= LARGEST).all() and (np.abs(logits) <= LARGEST).all()):
-        raise InputError(f"target and logits must be finite numbers up to {LARGEST:g} in size, got NaN or larger ones")
-    return target, logits, masks[0], masks[1]
+    if mask.shape != scores.shape or mask.dtype != np.bool_:
+        raise InputError(f"included must be booleans of shape {scores.shape}, got {mask.dtype} of shape {mask.shape}")
+    if int(mask.sum(axis=0).min()) < inside or mask.all(axis=0).any():
+        raise InputError("included must have models with and without each record, got a record that lacks one side")
+    if not ((np.abs(target) <= LARGEST).all() and (np.abs(scores) <= LARGEST).all()):
+        raise InputError(f"target and scores must be finite and up to {LARGEST:g} in size, got NaN or larger ones")
+    return target, scores, mask

@@ -7,6 +7,8 @@ That of 1 - p is taken of the sum of the other probabilities: nothing cancels.
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +16,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, WhosinError
+from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 from whosin.training.adapters import row_count
 
-__all__ = ["SIGNALS", "Predictions", "log_probabilities", "loss", "predict", "scaled_logit"]
+__all__ = [
+    "RESIDUALS",
+    "SIGNALS",
+    "Predictions",
+    "booster",
+    "gives_labels_only",
+    "log_probabilities",
+    "loss",
+    "predict",
+    "reference_score",
+    "regresses",
+    "residuals",
+    "scaled_logit",
+]
 
 Array = NDArray[np.float64]
 
 FLOOR = 1e-16
 """Smallest probability whose logarithm is taken: scaled logits lie within ±36.9."""
+SMALLEST, LARGEST = 1e-300, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,48 +65,135 @@ class Predictions:
 
 
 def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool = False) -> Predictions:
-    """Ask a model about labelled records.
+    """Ask a classifier about labelled records.
+
+    It is asked for probabilities; if it has none, for margins (``decision_function``, or those of a native Booster of
+    XGBoost or LightGBM), whose softmax is taken; if it has none either, for labels, which get probability 1.
 
     ``missing`` allows labels that the model does not know (it gives them no probability), as for a training half that
     lacks a rare class.
     """
-    labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) != row_count(X) or labels.size == 0:
-        raise InputError(
-            f"{name} must hold records and one label each, got {row_count(X)} records and labels of shape "
-            f"{labels.shape}"
-        )
-    if not callable(getattr(model, "predict_proba", None)):
-        raise InputTypeError(
-            f"model must be an object with predict_proba (a torch module in a TorchModel), got {type(model).__name__}"
-        )
-    table = _table(_asked(model, X, name), len(labels))
+    labels = _labels(X, y, name)
+    if callable(getattr(model, "predict_proba", None)):
+        table = _table(_asked(model.predict_proba, X, name), len(labels))
+    elif booster(model) or callable(getattr(model, "decision_function", None)):
+        ask = booster(model) or model.decision_function
+        table = _from_margins(_asked(ask, X, name), len(labels))
+    else:
+        return _from_labels(np.asarray(_asked(_need(model), X, name)), labels)
     classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
     if classes.shape != (table.shape[1],):
         raise InputError(
-            f"model must give one class per column: predict_proba gives {table.shape[1]}, classes_ has shape "
-            f"{classes.shape}"
+            f"model must have one class per column: it gives {table.shape[1]}, and classes_ has shape {classes.shape}"
         )
     places = {value: column for column, value in enumerate(classes.tolist())}
     columns = np.array([places.get(value, -1) for value in labels.tolist()], dtype=np.int64)
     if not missing and (columns < 0).any():
         row = int(np.flatnonzero(columns < 0)[0])
         raise InputError(
-            f"{name} must be labels that the model knows, got {labels[row]!r} in row {row}; it knows {classes.tolist()}"
+            f"{name} must be labels that the model knows, got {labels[row : row + 1].tolist()[0]!r} in row {row}; "
+            f"it knows {short_repr(classes.tolist())}"
         )
     return Predictions(table, columns, classes)
 
 
-def _asked(model: Any, X: Any, name: str) -> Any:
+def residuals(model: Any, X: Any, y: Any, name: str = "members") -> Array:
+    """Ask a regressor: how far each prediction is from the true value."""
+    values = _labels(X, y, name)
+    found = np.asarray(_asked(booster(model, margins=False) or _need(model), X, name))
+    if found.size != len(values) or found.dtype.kind not in "biuf" or not np.isfinite(found).all():
+        raise InputError(f"model must predict a finite number per record, got {found.dtype} of shape {found.shape}")
+    if values.dtype.kind not in "biuf" or not np.isfinite(values).all():
+        raise InputError(f"{name} must have finite numbers as values of a regressor, got {short_repr(y)}")
+    return np.asarray(found.reshape(-1) - values, dtype=np.float64)
+
+
+def regresses(model: Any, y: Any) -> bool:
+    """Whether a model predicts numbers rather than labels.
+
+    A native Booster and an estimator of scikit-learn say so; of other models, those that only have ``predict`` do if
+    the true values are fractions.
+    """
+    if booster(model):
+        return not _objective(model).startswith(("binary", "multi", "cross_entropy", "xentropy"))
+    if hasattr(model, "get_params"):
+        from sklearn.base import is_regressor
+
+        return bool(is_regressor(model))
+    plain = not any(hasattr(model, name) for name in ("predict_proba", "decision_function", "classes_"))
+    values = np.asarray(y)
+    return plain and values.dtype.kind == "f" and bool(np.any(values != np.floor(values)))
+
+
+def gives_labels_only(model: Any) -> bool:
+    """Whether a classifier gives neither probabilities nor margins."""
+    return not (booster(model) or any(hasattr(model, name) for name in ("predict_proba", "decision_function")))
+
+
+def booster(model: Any, *, margins: bool = True) -> Callable[[Any], Any] | None:
+    """Return what gives the margins, or the values, of a native Booster of XGBoost or LightGBM; None for others."""
+    if type(model).__name__ != "Booster":
+        return None
+    if type(model).__module__.startswith("xgboost"):
+        matrix = sys.modules["xgboost"].DMatrix
+        return lambda X: model.predict(X if isinstance(X, matrix) else matrix(X), output_margin=margins)
+    return lambda X: model.predict(X, raw_score=margins)
+
+
+def _objective(model: Any) -> str:
+    if type(model).__module__.startswith("xgboost"):
+        return str(json.loads(model.save_config())["learner"]["objective"]["name"])
+    return str(model.dump_model(num_iteration=1)["objective"])
+
+
+def _labels(X: Any, y: Any, name: str) -> NDArray[Any]:
+    labels = np.asarray(y)
+    if labels.ndim != 1 or len(labels) != row_count(X) or labels.size == 0:
+        raise InputError(
+            f"{name} must hold records and one label each, got {row_count(X)} and labels of shape {labels.shape}"
+        )
+    return labels
+
+
+def _need(model: Any) -> Callable[[Any], Any]:
+    method = getattr(model, "predict", None)
+    if not callable(method):
+        raise InputTypeError(
+            "model must be an object with predict_proba, decision_function or predict (a torch module in a "
+            f"TorchModel), got {type(model).__name__}"
+        )
+    found: Callable[[Any], Any] = method
+    return found
+
+
+def _asked(method: Callable[[Any], Any], X: Any, name: str) -> Any:
     """Return what the model says; an error of its own names the records that it was asked about."""
     try:
-        return model.predict_proba(X)
+        return method(X)
     except (WhosinError, MemoryError):
         raise
     except Exception as error:
         raise InputError(
-            f"model must accept the records of {name}, got from its predict_proba {type(error).__name__}: {error}"
+            f"model must predict the records of {name}, got from it {type(error).__name__}: {error}"
         ) from error
+
+
+def _from_margins(given: Any, rows: int) -> Array:
+    margins = np.asarray(given, dtype=np.float64)
+    if margins.ndim not in (1, 2) or len(margins) != rows or not np.isfinite(margins).all():
+        raise InputError(f"model must give {rows} rows of finite margins, got shape {margins.shape}")
+    if margins.ndim == 1 or margins.shape[1] == 1:
+        margins = np.column_stack([np.zeros(rows), margins])
+    weights = np.exp(margins - margins.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+def _from_labels(found: NDArray[Any], labels: NDArray[Any]) -> Predictions:
+    if found.shape != labels.shape:
+        raise InputError(f"model must predict one label per record, got shape {found.shape} for {len(labels)} records")
+    right = np.array([said == true for said, true in zip(found.tolist(), labels.tolist(), strict=True)], dtype=bool)
+    table = np.column_stack([right, ~right]).astype(np.float64)
+    return Predictions(table, np.zeros(len(labels), dtype=np.int64), np.array(["the label", "another"]))
 
 
 def _table(given: Any, rows: int) -> Array:
@@ -173,3 +276,21 @@ SIGNALS: Mapping[str, tuple[str, Callable[[Predictions], Array]]] = {
     "modified_entropy": ("entropy that knows the label", modified_entropy),
     "correctness": ("whether the label is predicted", correctness),
 }
+
+
+RESIDUALS: Mapping[str, tuple[str, Callable[[Array], Array]]] = {
+    "loss": ("squared residual", lambda r: np.minimum(r**2, LARGEST)),
+    "residual": ("residual, with its sign", lambda r: r),
+}
+"""The same for regressors."""
+
+
+def reference_score(model: Any, X: Any, y: Any) -> Array:
+    """Return what reference models are asked: scaled logits of a classifier, minus log residuals of a regressor.
+
+    Residuals are in units of the spread of ``y``, and those below 1e-4 of it count as equal.
+    """
+    if not regresses(model, y):
+        return scaled_logit(predict(model, X, y, "X, y", missing=True))
+    far = np.abs(residuals(model, X, y, "X, y"))
+    return np.asarray(-np.log(far / max(float(np.std(y)), SMALLEST) + 1e-4))

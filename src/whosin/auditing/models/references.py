@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,11 +15,13 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
+from whosin.auditing.measuring.learned import learn_score
 from whosin.auditing.measuring.people import People, people_in
 from whosin.auditing.measuring.run import run_audit
-from whosin.auditing.models import attacks
-from whosin.auditing.models.predictions import predict, scaled_logit
-from whosin.errors import InputError, InputTypeError, WhosinError, check_choice, check_number, check_whole
+from whosin.auditing.models.attacks import lira, lira_offline, rmia
+from whosin.auditing.models.augmentations import Augment
+from whosin.auditing.models.predictions import reference_score, regresses
+from whosin.errors import InputError, InputTypeError, WhosinError, check_callable, check_choice, check_whole, short_repr
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
 from whosin.parallel.tasks import stream
@@ -29,61 +32,80 @@ __all__ = ["ATTACKS", "ReferenceModels", "audit_with_references"]
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+Query = Callable[[Any, Any, Any], Any]
 
 MOST_MODELS = 1_000_000
-
-ATTACKS = ("lira", "lira_offline", "lira_rank", "lira_kde", "rmia", "rmia_online")
+ATTACKS = ("auto", "lira", "lira_offline", "rmia", "rmia_offline")
+SATURATED = 36.0
+"""Log odds beyond this are those of probabilities 0 and 1."""
+PSEUDO_TARGETS = 8
+"""Reference models that the combination of attacks is learned on."""
+LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Constants of offline RMIA among which it chooses."""
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceModels:
-    """Scaled logits of many models on the same records, and which model was trained with which record."""
+    """Scores of many models on the same records, and which model was trained with which record.
 
-    logits: Array
-    """Shape (models, records)."""
+    Made by :meth:`train`, :meth:`from_scores` or :meth:`load`.
+    """
+
+    scores: Array
+    """Shape (models, queries, records): one query, or one per augmented copy of the records as well."""
     included: Mask
     """Shape (models, records): whether the model was trained with the record."""
-    X: Any = field(repr=False)
-    y: NDArray[Any] = field(repr=False)
-    population: tuple[Any, NDArray[Any]] | None = field(default=None, repr=False)
-    """Records that no model was trained with."""
-    population_logits: Array | None = field(default=None, repr=False)
+    X: Any = field(default=None, repr=False)
+    y: Any = field(default=None, repr=False)
+    log_odds: bool = True
+    """Whether the scores are log odds of the records' labels, which RMIA takes."""
     seed: int = 0
     people: People | None = field(default=None, repr=False)
     """Whose each record is, where the records of a person were put in or left out together."""
+    query: Query = field(default=reference_score, repr=False)
+    augment: Augment | None = field(default=None, repr=False)
+    sample_weight: Array | None = field(default=None, repr=False)
 
     @classmethod
     def train(
         cls,
         estimator: Any,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         models: int = 64,
-        share: float = 0.5,
+        query: Query | None = None,
+        augment: Augment | None = None,
+        augmentations: int = 2,
+        sample_weight: Any = None,
         person: Any = None,
-        population: tuple[Any, Any] | None = None,
         n_jobs: int | None = None,
         rng: Any = None,
         cache: str | Path | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> ReferenceModels:
-        """Train the estimator on many random parts of the records.
+        """Train the estimator on many random halves of the records.
 
         Parameters
         ----------
-        estimator : scikit-learn classifier, or Adapter
-            What is trained; it stays untouched.
+        estimator : estimator like scikit-learn's, or Adapter
+            What is trained, a classifier or a regressor; with a ``query``, anything. It stays untouched.
         X, y : records and labels
-            The pool. Every record is in the training data of round(share·models) models, chosen at random.
+            The pool. A coin is tossed for each record: it is in the training data of one or the other of two models
+            that follow each other.
         models : int
             Number of trainings.
-        share : float
-            Share of the models that are trained with a record.
+        query : callable, optional
+            (model, X, y) ↦ one number per record, larger for members: minus a loss, a likelihood. By default the log
+            odds of the label, or minus the log residual of a regressor.
+        augment : callable, optional
+            (X, rng) ↦ slightly changed records, such as :func:`image_shifts`: the models are also asked about
+            ``augmentations`` changed copies of the records, the same for all. It helps where models are trained with
+            such copies.
+        sample_weight : array-like, optional
+            A weight for each record, given to ``fit``.
         person : array-like, optional
             Whose each record is: all records of a person then go into the same models, and are audited as one.
-        population : pair (X, y), optional
-            Further records, in no training, for RMIA.
         n_jobs : int, optional
             Processes, as in joblib; inside ``joblib.parallel_config(backend="dask")`` or another backend of other
             machines the models are trained there. Each training has a seed of its own, and numerical libraries one
@@ -92,114 +114,268 @@ class ReferenceModels:
             Anything that ``numpy.random.default_rng`` takes; needed with ``cache``.
         cache : path, optional
             A folder where the scores of each model are kept as soon as it is trained, in a file for each set of models.
-            A later call with the same data, estimator, settings and seed trains only what is missing.
+            A later call with the same data, estimator, settings and seed, for as many models or more, trains only what
+            is missing.
         progress : callable, optional
             Called with the share of the models that are done.
 
         Notes
         -----
-        One training and one prediction of all records a model; memory O(models·records).
+        One training and one prediction of all records (and of all copies) per model; memory O(models·queries·records).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import whosin as wi
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+        >>> references = wi.ReferenceModels.train(DecisionTreeClassifier(), X, y, models=10, rng=0)
+        >>> print(references)
+        10 reference models on 200 records
+        >>> print(references.grow(DecisionTreeClassifier(), 20))  # trains ten more
+        20 reference models on 200 records
         """
-        labels = np.asarray(y)
         pool = X if hasattr(X, "shape") else np.asarray(X)
         size = row_count(pool)
-        if labels.shape != (size,) or size < 2:
-            raise InputError(
-                f"X and y must have at least 2 records with one label each, got {size} and shape {labels.shape}"
-            )
+        labels = None if y is None else np.asarray(y)
+        if size < 2 or (labels is not None and labels.shape != (size,)) or (labels is None and query is None):
+            got = "no labels and no query" if labels is None else f"shape {labels.shape}"
+            raise InputError(f"X and y must be at least 2 records with one label each, got {size} and {got}")
         if cache is not None and rng is None:
-            raise InputError("rng is needed with cache=: a number, so that another run finds the same trainings")
-        count = check_whole("models", models, low=2, high=MOST_MODELS)
-        part = check_number("share", share, low=0.0, high=1.0, open_low=True, open_high=True)
-        seed = int(np.random.default_rng(rng).integers(2**62))
+            raise InputError("rng must be given with cache=: a number, so that another run finds the same trainings")
         people = None if person is None else people_in(person, size)
-        included = _assign(count, size, part, seed) if people is None else _by_person(count, people, part, seed)
-        others = _population(population)
-        adapter = as_adapter(estimator)
-        training = _Training(adapter, pool, labels, others, included, seed)
-        journal = None if cache is None else _journal(cache, training, part, people)
-        table = np.empty((count, size + (0 if others is None else len(others[1]))))
+        if people is not None and len(people) < 2:
+            raise InputError(f"person must name at least 2 people, got {len(people)}")
+        copies = 0 if augment is None else check_whole("augmentations", augmentations, low=1)
+        empty = cls(
+            np.empty((0, 1 + copies, size)),
+            np.empty((0, size), dtype=bool),
+            pool,
+            labels,
+            log_odds=query is None and not regresses(getattr(estimator, "estimator", estimator), labels),
+            seed=int(np.random.default_rng(rng).integers(2**62)),
+            people=people,
+            query=reference_score if query is None else check_callable("query", query),
+            augment=None if augment is None else check_callable("augment", augment),
+            sample_weight=None if sample_weight is None else _weights(sample_weight, size),
+        )
+        check_whole("models", models, low=2, high=MOST_MODELS)
+        return empty.grow(estimator, models, n_jobs=n_jobs, cache=cache, progress=progress)
+
+    def grow(
+        self,
+        estimator: Any,
+        models: int,
+        *,
+        n_jobs: int | None = None,
+        cache: str | Path | None = None,
+        progress: Callable[[float], object] | None = None,
+    ) -> ReferenceModels:
+        """Return these models and as many more as make ``models``, the same as if all had been trained at once.
+
+        ``estimator`` is that of the first training; the rest is as in :meth:`train`.
+        """
+        known = len(self.included)
+        count = check_whole("models", models, low=known, high=MOST_MODELS)
+        if self.X is None:
+            raise InputError("X and y must be known to train more models: give them to ReferenceModels.load")
+        if count == known:
+            return self
+        included = _halves(count, row_count(self.X), self.seed, self.people)
+        training = _Training(as_adapter(estimator), self, included)
+        journal = None if cache is None else training.journal(cache)
+        table = np.empty((count, *self.scores.shape[1:]))
         with closing(stream(training, range(count), n_jobs=n_jobs, journal=journal)) as found:
             for done, (number, scores) in enumerate(found, start=1):
                 table[number] = scores
                 if progress is not None:
                     progress(done / count)
-        of_others = None if others is None else table[:, size:]
-        return cls(table[:, :size], included, pool, labels, others, of_others, seed, people)
+        return dataclasses.replace(self, scores=table, included=included)
 
-    def scores(
-        self,
-        target: Any,
-        *,
-        attack: str = "lira",
-        variance: str = "auto",
-        gamma: float = 2.0,
-        a: float = 0.3,
-    ) -> Array:
+    @classmethod
+    def from_scores(cls, scores: Any, included: Any, *, log_odds: bool = False, person: Any = None) -> ReferenceModels:
+        """Return reference models that were trained elsewhere, from any score that they give to records.
+
+        Parameters
+        ----------
+        scores : array of shape (models, records) or (models, queries, records)
+            Larger for members: minus a loss, a likelihood, a reconstruction error with its sign turned.
+        included : array of the same models and records
+            Whether (1 or 0) the model was trained with the record, decided by coins: independent ones, or such that
+            every second model has the records which the one before lacks.
+        log_odds : bool
+            Whether the scores are log odds, ln p/(1-p), of the records' labels, which RMIA takes.
+        person : array-like, optional
+            As in :meth:`train`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import whosin as wi
+        >>> rng = np.random.default_rng(0)
+        >>> included = rng.random((20, 300)) < 0.5
+        >>> scores = rng.normal(size=(20, 300)) + 3 * included
+        >>> references = wi.ReferenceModels.from_scores(scores, included)
+        >>> wi.audit_with_references(references, 0).advantage.lower > 0.5
+        True
+        """
+        try:
+            table = np.asarray(scores, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputTypeError(f"scores must be an array of numbers, got {short_repr(scores)}") from None
+        table = table[:, None, :] if table.ndim == 2 else table
+        if table.ndim != 3 or table.size == 0 or not np.isfinite(table).all():
+            raise InputError(
+                f"scores must be finite numbers of shape (models, records) or (models, queries, records), got shape "
+                f"{np.shape(scores)}, or NaN or infinity"
+            )
+        inside = _truth("included", included, (len(table), table.shape[2]))
+        people = None if person is None else people_in(person, table.shape[2])
+        return cls(table, inside, log_odds=log_odds, people=people)
+
+    def save(self, path: str | Path) -> None:
+        """Write scores and inclusion to a file (.npz); neither records nor labels, names of people nor weights."""
+        people = np.zeros(0) if self.people is None else self.people.number
+        settings = np.array(self.seed), np.array(self.log_odds)
+        try:
+            with open(path, "wb") as file:
+                np.savez_compressed(
+                    file,
+                    scores=self.scores,
+                    included=self.included,
+                    people=people,
+                    seed=settings[0],
+                    log_odds=settings[1],
+                )
+        except OSError as error:
+            raise InputError(f"path must be a file that can be written, got {str(path)!r}: {error}") from error
+
+    @classmethod
+    def load(cls, path: str | Path, X: Any = None, y: Any = None, **settings: Any) -> ReferenceModels:
+        """Read what :meth:`save` wrote.
+
+        ``X`` and ``y``, the records as they were, are needed to ask a new target and to :meth:`grow`; so are ``query``,
+        ``augment`` and ``sample_weight`` where they were used. People are known by number.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                parts = {name: kept[name] for name in ("scores", "included", "people", "seed", "log_odds")}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"path must be a file that save wrote, got {str(path)!r}: {error}") from error
+        person = parts["people"] if parts["people"].size else None
+        found = cls.from_scores(parts["scores"], parts["included"], log_odds=bool(parts["log_odds"]), person=person)
+        pool = X if X is None or hasattr(X, "shape") else np.asarray(X)
+        if pool is not None and row_count(pool) != found.included.shape[1]:
+            raise InputError(f"X must be the {found.included.shape[1]} records as they were, got {row_count(pool)}")
+        labels = None if y is None else np.asarray(y)
+        return dataclasses.replace(found, X=pool, y=labels, seed=int(parts["seed"]), **settings)
+
+    @property
+    def logits(self) -> Array:
+        """The scores of the records as they are, shape (models, records)."""
+        return self.scores[:, 0]
+
+    def scores_of(self, target: Any) -> Array:
+        """Return the scores (queries, records) of a model; those of a reference model by number; or given ones."""
+        if _is_number(target):
+            return np.asarray(self.scores[check_whole("target", target, high=len(self.scores) - 1)])
+        if isinstance(target, np.ndarray | list | tuple):
+            given = np.asarray(target)
+            given = given[None] if given.ndim == 1 else given
+            if given.shape != self.scores.shape[1:] or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+                raise InputError(
+                    f"target must be finite scores of shape {self.scores.shape[1:]}, got {given.dtype} of shape "
+                    f"{np.shape(target)}, or NaN or infinity"
+                )
+            return np.asarray(given, dtype=np.float64)
+        if self.X is None:
+            raise InputError("target must be scores, or the number of a model: these references know no records")
+        return _answers(target, self)
+
+    def attack(self, target: Any, attack: str = "auto") -> Array:
         """Return a membership score of every record for one target model.
 
         Parameters
         ----------
-        target : model or int
-            A trained model with predict_proba, or the number of a reference model, which is then set against the
-            others (for each record with equally many models on either side, whatever the target's own side was).
-        attack : {"lira", "lira_offline", "lira_rank", "lira_kde", "rmia", "rmia_online"}
-            See :mod:`whosin.auditing.models.attacks`.
-        variance : {"auto", "record", "global"}
-            For LiRA.
-        gamma, a : float
-            For RMIA.
+        target : model, array of scores, or int
+            A trained model, its scores of all records, or the number of a reference model, which is then set against
+            the others. The model with the opposite half is left out too: it would tell on which side the target is.
+        attack : {"auto", "lira", "lira_offline", "rmia", "rmia_offline"}
+            See :mod:`whosin.auditing.models.attacks`. "auto" learns a combination of all of them and of the score
+            itself on eight of the reference models, each attacked by the others; with fewer than six models to learn
+            from it is "rmia", or "lira" where the scores are no log odds. "rmia_offline" chooses its constant likewise.
+            Over several queries attacks are averaged; "auto" weighs each.
+
+        Notes
+        -----
+        O(models·queries·records), for "auto" and "rmia_offline" for each of eight pseudo-targets. Where log odds are
+        those of probabilities 0 and 1, they count as if twice (or half) the largest odds of all others.
         """
         name = check_choice("attack", attack, ATTACKS)
-        if isinstance(target, int | np.integer) and not isinstance(target, bool):
-            place = check_whole("target", target, high=len(self.logits) - 1)
-            own, inside, outside = self.logits[place], *self._without(place)
-        else:
-            place, own = None, self.logits_of(target)
-            inside, outside = self.included, ~self.included
-        given = own, self.logits, inside, outside
-        if name == "lira_rank":
-            return attacks.lira_rank(*given)
-        if name.startswith("lira"):
-            method = {"lira": attacks.lira, "lira_offline": attacks.lira_offline, "lira_kde": attacks.lira_kde}[name]
-            return method(*given, variance=variance)
-        population = self._population_logits(target, place)
-        return attacks.rmia(*given, population=population, gamma=gamma, a=None if name == "rmia_online" else a)
+        if name.startswith("rmia") and not self.log_odds:
+            raise InputError(f"attack must be auto, lira or lira_offline for scores that are no log odds, got {name!r}")
+        own, scores, included = self.scores_of(target), self.scores, self.included
+        if _is_number(target):
+            others = self._others(int(target))
+            scores, included = scores[others], included[others]
+            if not others.any() or len(np.unique(included.sum(axis=0) + self.included[target])) == 1:
+                raise InputError(
+                    f"target must be a model of its own here: of {len(self.scores)} reference models none is left, or "
+                    "those left tell its side, as they have every record a fixed number of times with it"
+                )
+        if self.log_odds:
+            limit = _largest_odds(scores)
+            own, scores = np.clip(own, -limit, limit), np.clip(scores, -limit, limit)
+        known = dataclasses.replace(self, scores=scores, included=included)
+        if name == "auto" and not known._can_learn():
+            name = "rmia" if self.log_odds else "lira"
+        if name == "auto":
+            return known._stacked(own)
+        a = known._tuned_level() if name == "rmia_offline" else None
+        return np.asarray(np.mean([_single(name, *one, included, a) for one in _by_query(own, scores)], axis=0))
 
-    def logits_of(self, model: Any) -> Array:
-        """Return the scaled logits of a model on the records."""
-        return scaled_logit(predict(model, self.X, self.y, "X, y", missing=True))
+    def _others(self, target: int) -> Mask:
+        """Return the models that are left when a target is not used, and none with its half or the opposite one."""
+        same = self.included == self.included[target]
+        return np.asarray(same.any(axis=1) & ~same.all(axis=1))
 
-    def _without(self, target: int) -> tuple[Mask, Mask]:
-        """Return who was trained with and without each record, except the target and one more model.
+    def _pseudo_targets(self) -> Iterator[tuple[Array, Array, Mask, Mask]]:
+        """Yield own scores, others' scores, others' inclusion and own inclusion of some models taken for targets."""
+        for place in np.unique(np.linspace(0, len(self.scores) - 1, PSEUDO_TARGETS).astype(int)):
+            others = self._others(int(place))
+            yield self.scores[place], self.scores[others], self.included[others], self.included[place]
 
-        Every record is in a fixed number of models, so those left would tell on which side the target is. Leaving out
-        one random model of the other side makes both counts, and their laws, the same. It is the same model for all
-        records of a person: different ones would tell, together, which side was thinned.
-        """
-        inside, outside = self.included.copy(), ~self.included
-        member = self.included[target]
-        inside[target] = outside[target] = False
-        owner = np.arange(inside.shape[1]) if self.people is None else self.people.number
-        keys = np.random.default_rng([self.seed, target]).random((len(inside), int(owner.max()) + 1))[:, owner]
-        for mask, rows in ((outside, member), (inside, ~member)):
-            dropped = np.where(mask, keys, -1.0).argmax(axis=0)[rows]
-            mask[dropped, np.flatnonzero(rows)] = False
-        if inside.sum(axis=0).min() < 1 or outside.sum(axis=0).min() < 1:
-            raise InputError(
-                f"target must be a model of its own here: {len(self.logits)} reference models are too few to spare one"
-            )
-        return inside, outside
+    def _can_learn(self) -> bool:
+        """Whether each pseudo-target leaves two models on either side of every record."""
+        sums = (np.stack([inside.sum(axis=0), (~inside).sum(axis=0)]) for _, _, inside, _ in self._pseudo_targets())
+        return len(self.scores) >= 6 and min(int(counts.min()) for counts in sums) >= 2
 
-    def _population_logits(self, target: Any, place: int | None) -> tuple[Array, Array] | None:
-        if self.population is None or self.population_logits is None:
-            return None
-        if place is not None:
-            return self.population_logits[place], np.delete(self.population_logits, place, axis=0)
-        return scaled_logit(predict(target, *self.population, "population", missing=True)), self.population_logits
+    def _stacked(self, own: Array) -> Array:
+        seen = [(self._features(*one[:3]), one[3]) for one in self._pseudo_targets()]
+        table, member = np.concatenate([part for part, _ in seen]), np.concatenate([side for _, side in seen])
+        score, _ = learn_score(table[member], table[~member], np.random.default_rng(0), quadratic=False)
+        return score(self._features(own, self.scores, self.included))
+
+    def _features(self, own: Array, scores: Array, included: Mask) -> Array:
+        columns = []
+        for target, others in _by_query(own, scores):
+            columns += [target, lira(target, others, included), lira_offline(target, others, included)]
+            if self.log_odds:
+                columns += [rmia(target, others, included), rmia(target, others, included, a=1.0)]
+        return np.column_stack(columns)
+
+    def _tuned_level(self) -> float:
+        """Return the constant of offline RMIA that finds most on pseudo-targets."""
+        gains = np.zeros(len(LEVELS))
+        for own, scores, included, member in self._pseudo_targets():
+            if member.any() and not member.all() and not included.all(axis=0).any():
+                ways = [np.mean([rmia(*one, included, a=a) for one in _by_query(own, scores)], axis=0) for a in LEVELS]
+                gains += [_auc(way, member) for way in ways]
+        return LEVELS[int(np.argmax(gains))]
 
     def __str__(self) -> str:
-        return f"{len(self.logits)} reference models on {self.logits.shape[1]} records"
+        return f"{len(self.scores)} reference models on {self.scores.shape[2]} records"
 
 
 def audit_with_references(
@@ -207,10 +383,7 @@ def audit_with_references(
     target: Any,
     included: Any = None,
     *,
-    attack: str = "lira",
-    variance: str = "auto",
-    gamma: float = 2.0,
-    a: float = 0.3,
+    attack: str = "auto",
     prior: float = 0.5,
     metric: str | Risk = "advantage",
     confidence_level: float = 0.95,
@@ -227,12 +400,13 @@ def audit_with_references(
     ----------
     references : ReferenceModels
         Models on the same pool of records.
-    target : model or int
-        A model with predict_proba, or the number of a reference model.
-    included : array-like of bool, optional
+    target : model, array of scores, int, or sequence of int
+        A model, its scores of all records, or the number of a reference model. With the numbers of several, each
+        record is asked about one of them, drawn by lot: the audit then speaks of these trainings on average.
+    included : array-like of 0 and 1, optional
         Which records of the pool the target was trained with; known for a reference model.
-    attack, variance, gamma, a
-        As in :meth:`ReferenceModels.scores`.
+    attack : {"auto", "lira", "lira_offline", "rmia", "rmia_offline"}
+        As in :meth:`ReferenceModels.attack`. "auto" learns the combination of all on other reference models.
     prior, metric, confidence_level, groups, assignment, tolerate, rng, progress
         As in :func:`whosin.audit`. The assignment is "random" for a reference model.
     person : array-like, optional
@@ -241,33 +415,81 @@ def audit_with_references(
 
     Notes
     -----
-    It is still one target: the audit says what leaks from this model. Scores of records of one training are not
-    independent trainings; to test a DP claim, see :func:`whosin.auditing.runs.one_run.audit_one_run`.
+    The audit says what leaks from this model, or from these. Scores of records of one training are not
+    independent trainings; to test a DP claim, see :func:`whosin.audit_one_run`. Cost: that of
+    :meth:`ReferenceModels.attack` and of :func:`whosin.audit`.
+
+    The combination is learned on models other than the target and its opposite half, so that the scores of a record
+    depend on the target's training through the target's own answers only: where these tell nothing, limits hold at
+    their level.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import whosin as wi
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    >>> half = rng.random(200) < 0.5
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[half], y[half])
+    >>> references = wi.ReferenceModels.train(DecisionTreeClassifier(), X, y, models=10, rng=0)
+    >>> wi.audit_with_references(references, model, half).verdict.state
+    'leak'
     """
     if not isinstance(references, ReferenceModels):
         raise InputTypeError(f"references must be ReferenceModels, got {type(references).__name__}")
-    own = isinstance(target, int | np.integer) and not isinstance(target, bool)
-    scores = references.scores(target, attack=attack, variance=variance, gamma=gamma, a=a)
-    members = _members(references, target if own else None, included)
-    chosen = assignment if assignment is not None else ("random" if own else "unknown")
-    owners = _owners(references, person, members)
+    several = isinstance(target, Sequence) and len(target) > 0 and all(_is_number(one) for one in target)
+    own = several or _is_number(target)
+    known: Mask | None = None
+    if several:
+        scores, known = _pooled(references, target, attack, rng, _people(references, person))
+    else:
+        scores = references.attack(target, attack)
+        known = references.included[target] if own else None
+    members = _members(references, known, included)
     return run_audit(
-        Experiment(scores[members], scores[~members], prior, (attack,), "continuous", owners),
+        Experiment(
+            scores[members], scores[~members], prior, (attack,), "continuous", _owners(references, person, members)
+        ),
         metric=metric,
         confidence_level=confidence_level,
         groups=groups,
-        assignment=chosen,
-        query=f"{attack} with {len(references.logits)} reference models",
-        notes=("the attacker can train models like the target on records like these",),
+        assignment=assignment if assignment is not None else ("random" if own else "unknown"),
+        query=f"{attack} with {len(references.scores)} reference models",
+        notes=(
+            "the attacker can train models like the target on records like these",
+            *((f"each record was asked about one of {len(set(target))} models, drawn by lot",) if several else ()),
+        ),
         tolerate=tolerate,
         rng=rng,
         progress=progress,
     )
 
 
+def _pooled(
+    references: ReferenceModels, targets: Sequence[Any], attack: str, rng: Any, people: People | None
+) -> tuple[Array, Mask]:
+    """Return for each record the score by one of the targets, drawn by lot, and whether that one was trained with it.
+
+    Scores of different targets have different scales, so each is replaced by its share of smaller ones.
+    """
+    numbers = list(dict.fromkeys(check_whole("target", one, high=len(references.scores) - 1) for one in targets))
+    found = np.array([references.attack(number, attack) for number in numbers])
+    ranks = np.array([(np.searchsorted(np.sort(row), row, "left") + 0.5) / len(row) for row in found])
+    size = found.shape[1] if people is None else len(people)
+    lot = np.random.default_rng(0 if rng is None else rng).integers(len(numbers), size=size)
+    chosen = lot if people is None else lot[people.number]
+    places = np.arange(found.shape[1])
+    return ranks[chosen, places], references.included[np.array(numbers)[chosen], places]
+
+
+def _people(references: ReferenceModels, person: Any) -> People | None:
+    return references.people if person is None else people_in(person, references.included.shape[1])
+
+
 def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Return the identifiers of members and of non-members, where people are told apart from records."""
-    people = references.people if person is None else people_in(person, len(references.y))
+    people = _people(references, person)
     if people is None:
         return None
     people.sides(members, "train the references by ReferenceModels.train(…, person=…), and the target likewise")
@@ -275,21 +497,49 @@ def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[ND
     return names[members], names[~members]
 
 
-def _members(references: ReferenceModels, target: int | None, included: Any) -> Mask:
-    if target is not None:
-        if included is not None:
-            raise InputError("included is known for a reference model: leave it out, or pass the model itself")
-        members = references.included[target]
-    else:
-        members = np.asarray(included)
-        if members.shape != references.y.shape or members.dtype != np.bool_:
-            raise InputError(
-                f"included must be True or False for each of the {len(references.y)} records, got "
-                f"{'nothing' if included is None else f'{members.dtype} of shape {members.shape}'}"
-            )
+def _members(references: ReferenceModels, known: Mask | None, included: Any) -> Mask:
+    if known is not None and included is not None:
+        raise InputError("included must be left out for a reference model, for which it is known")
+    members = known if known is not None else _truth("included", included, references.included.shape[1:])
     if members.all() or not members.any():
-        raise InputError("included must hold records in and out of the training, got all on one side")
-    return np.asarray(members)
+        raise InputError("included must have records in and out of the training, got all on one side")
+    return members
+
+
+def _truth(name: str, given: Any, shape: tuple[int, ...]) -> Mask:
+    """Return an array of booleans, or of 0 and 1, as booleans."""
+    values = np.asarray(given)
+    if values.shape != shape or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        got = "nothing" if given is None else f"{values.dtype} of shape {values.shape}"
+        raise InputError(f"{name} must be 1 or 0, or True or False, of shape {shape}, got {got}")
+    return values.astype(bool)
+
+
+def _is_number(target: Any) -> bool:
+    return isinstance(target, int | np.integer) and not isinstance(target, bool)
+
+
+def _by_query(own: Array, scores: Array) -> Iterator[tuple[Array, Array]]:
+    return ((own[query], scores[:, query]) for query in range(len(own)))
+
+
+def _single(name: str, own: Array, scores: Array, included: Mask, a: float | None) -> Array:
+    if name.startswith("rmia"):
+        return rmia(own, scores, included, a=a)
+    return (lira if name == "lira" else lira_offline)(own, scores, included)
+
+
+def _largest_odds(scores: Array) -> float:
+    """Return where log odds are cut: ln 2 beyond the largest of probabilities other than 0 and 1."""
+    usual = np.abs(scores)[np.abs(scores) <= SATURATED]
+    return float(usual.max() + np.log(2.0)) if usual.size else SATURATED
+
+
+def _auc(scores: Array, member: Mask) -> float:
+    from scipy.stats import rankdata
+
+    inside = int(member.sum())
+    return float((rankdata(scores)[member].mean() - (inside + 1) / 2) / (len(scores) - inside))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,63 +547,84 @@ class _Training:
     """The trainings of all reference models: called with the number of a model, it returns its scores."""
 
     adapter: Adapter
-    X: Any
-    y: NDArray[Any]
-    population: tuple[Any, NDArray[Any]] | None
+    references: ReferenceModels
     included: Mask
-    seed: int
 
     def __call__(self, number: int) -> Array:
-        rows = self.included[number]
+        known, rows = self.references, np.flatnonzero(self.included[number])
+        if number < len(known.scores):
+            return np.asarray(known.scores[number])
+        rng = np.random.default_rng([known.seed, number])
+        more = {} if known.sample_weight is None else {"sample_weight": known.sample_weight[rows]}
+        labels = None if known.y is None else known.y[rows]
         try:
-            rng = np.random.default_rng([self.seed, number])
-            model = copy.deepcopy(self.adapter).fit(take(self.X, rows), self.y[rows], rng)
+            adapter = copy.deepcopy(self.adapter)
+        except Exception as error:
+            raise InputError(
+                "estimator must be one that can be copied, so that each training starts afresh (keep open files, locks "
+                f"and connections out of it, or make them in fit), got {type(error).__name__}: {error}"
+            ) from error
+        try:
+            model = adapter.fit(take(known.X, rows), labels, rng, **more)
         except WhosinError:
             raise
         except Exception as error:
             raise InputError(
-                f"estimator failed in training {number} on {int(rows.sum())} records: {type(error).__name__}: {error}"
+                f"estimator failed in training {number} on {len(rows)} records: {type(error).__name__}: {error}"
             ) from error
-        parts = [(self.X, self.y), *([self.population] if self.population is not None else [])]
-        return np.concatenate([scaled_logit(predict(model, *part, "X, y", missing=True)) for part in parts])
+        return _answers(model, known)
+
+    def journal(self, cache: str | Path) -> Journal:
+        """Return the file of these trainings in the folder; only scores are kept there, no record and no model."""
+        known, key = self.references, getattr(self.adapter, "cache_key", None)
+        owner = None if known.people is None else known.people.number
+        settings = (known.query, known.augment, known.scores.shape[1], known.sample_weight)
+        what = self.adapter if key is None else key()
+        run = fingerprint("reference models", what, known.X, known.y, known.seed, owner, settings)
+        try:
+            Path(cache).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cache must be a folder that can be written, got {str(cache)!r}: {error}") from error
+        return Journal(Path(cache) / f"references-{run[:16]}.journal", run, name="cache")
 
 
-def _journal(cache: str | Path, training: _Training, share: float, people: People | None) -> Journal:
-    """Return the file of these trainings in the folder; only scores are kept there, no record and no model."""
-    key = getattr(training.adapter, "cache_key", None)
-    what = training.adapter if key is None else key()
-    models = len(training.included)
-    settings = (models, share, training.seed, *(() if people is None else (people.number,)))
-    run = fingerprint(what, training.X, training.y, training.population, *settings)
+def _answers(model: Any, references: ReferenceModels) -> Array:
+    """Return a model's scores of the records and of their changed copies, which are the same for every model."""
+    known, rows = references, []
+    for copy_number in range(known.scores.shape[1]):
+        X = known.X
+        if copy_number and known.augment is not None:
+            X = known.augment(X, np.random.default_rng([known.seed, MOST_MODELS, copy_number]))
+        row = np.asarray(known.query(model, X, known.y))
+        size = row_count(known.X)
+        if row.shape != (size,) or row.dtype.kind not in "biuf" or not np.isfinite(row).all():
+            raise InputError(
+                f"query must give each of {size} records a finite number, got {row.dtype} of shape {row.shape}, or NaN "
+                "or infinity"
+            )
+        rows.append(row.astype(np.float64))
+    return np.array(rows)
+
+
+def _halves(models: int, records: int, seed: int, people: People | None) -> Mask:
+    """Return which model gets which record: a coin for each record (or person) and each pair of models."""
+    units = records if people is None else len(people)
+    rows = []
+    for pair in range((models + 1) // 2):
+        rng = np.random.default_rng([seed, MOST_MODELS, 0, pair])
+        coins = rng.random(units) < 0.5
+        while coins.all() or not coins.any():
+            coins = rng.random(units) < 0.5
+        rows += [coins, ~coins]
+    table = np.array(rows[:models])
+    return table if people is None else table[:, people.number]
+
+
+def _weights(given: Any, size: int) -> Array:
     try:
-        Path(cache).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cache must be a folder that can be written, got {str(cache)!r}: {error}") from error
-    return Journal(Path(cache) / f"references-{run[:16]}.journal", run, name="cache")
-
-
-def _assign(models: int, records: int, share: float, seed: int) -> Mask:
-    """Return which model gets which record: for every record a random choice of round(share·models) models."""
-    count = round(share * models)
-    if not 1 <= count < models:
-        raise InputError(f"share must be a share that leaves each record in and out of some model, got {share:g}")
-    ranks = np.random.default_rng([seed, models]).random((models, records)).argsort(axis=0).argsort(axis=0)
-    return np.asarray(ranks < count)
-
-
-def _by_person(models: int, people: People, share: float, seed: int) -> Mask:
-    """Return which model gets which record, all records of a person the same."""
-    if len(people) < 2:
-        raise InputError(f"person must have at least 2 people, got {len(people)}")
-    return _assign(models, len(people), share, seed)[:, people.number]
-
-
-def _population(given: Any) -> tuple[Any, NDArray[Any]] | None:
-    if given is None:
-        return None
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputTypeError(f"population must be a pair (X, y), got {type(given).__name__}")
-    X, y = (given[0] if hasattr(given[0], "shape") else np.asarray(given[0])), np.asarray(given[1])
-    if y.shape != (row_count(X),) or y.size == 0:
-        raise InputError(f"population must have records with one label each, got {row_count(X)} and shape {y.shape}")
-    return X, y
+        weights = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputTypeError(f"sample_weight must be numbers, got {short_repr(given)}") from None
+    if weights.shape != (size,) or not (np.isfinite(weights) & (weights >= 0)).all():
+        raise InputError(f"sample_weight must be {size} numbers of at least 0, got shape {weights.shape}")
+    return weights
