@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / "theory.md", ROOT / "docs" / "which-tool.md", *sorted((ROOT / "docs" / "papers").glob("*.md"))]
-PAPERS = [page for page in PAGES if page.parent.name == "papers" and page.stem != "index"]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("errata", "theory", "which-tool")]
+PAGES += sorted((ROOT / "docs" / "papers").glob("*.md"))
+PAPERS = [page for page in PAGES if page.parent.name == "papers" and page.stem not in ("index", "statements")]
 TESTS = {
     name
     for path in (ROOT / "tests").rglob("test_*.py")

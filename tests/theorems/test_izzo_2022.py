@@ -19,6 +19,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 import whosin as wi
 from whosin.errors import ImplicationError
+from whosin.worlds.game import adjacent_pairs
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["izzo"]
 
@@ -417,9 +418,14 @@ def test_theorem_4_inverted_as_in_figure_1(eta):
 
 def adjacency_graph(n, k):
     """Return the bipartite graph: data sets with record 0 against those without, edges where they are adjacent."""
-    subsets = list(itertools.combinations(range(n), k))
-    inside, outside = [set(s) for s in subsets if 0 in s], [set(s) for s in subsets if 0 not in s]
-    return np.array([[len(a - b) == 1 for a in inside] for b in outside])
+    world = wi.worlds.uniform_subsets(range(n), k)
+    edges = np.zeros((len(world.masks),) * 2, dtype=bool)
+    for one, other in adjacent_pairs(world):
+        edges[one, other] = edges[other, one] = True
+    has = world.membership[:, 0]
+    subsets = [set(np.flatnonzero(members)) for members in world.membership]
+    assert all(edges[i, j] == (len(a - b) == 1) for i, a in enumerate(subsets) for j, b in enumerate(subsets))
+    return edges[np.ix_(~has, has)]
 
 
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 2), (5, 3), (6, 3), (6, 4), (6, 1), (8, 4)])

@@ -22,6 +22,8 @@ from scipy.special import erf, gammainc, gammaincc, gammaln, ndtr, ndtri
 from scipy.stats import binom
 
 import whosin as wi
+from experiments.izzo import _common as common
+from experiments.izzo._common import Halves
 from experiments.izzo.noise import izzo_noise
 from experiments.izzo.noise import paper_scale as library_paper_scale
 from whosin.mechanisms.secure import SeededSource, norm_exponential
@@ -210,8 +212,10 @@ def test_theorem_9_proof_uses_a_false_tail(d):
         weight = quad(lambda r: math.exp((d - 1) * math.log(r) - r - gammaln(d)), t, np.inf)[0]
         assert weight == pytest.approx(gammaincc(d, t), rel=1e-7)
         assert weight >= 2 * (0.5 * math.exp(-t)) * (1 - 1e-7)
-    if d == 1:
-        assert gammaincc(1, 2.0) == pytest.approx(math.exp(-2.0), rel=1e-14)
+    rows, source = 200, SeededSource(d)
+    drawn = [np.linalg.norm(norm_exponential(np.zeros(d), 1.0, 2.0, source)) for _ in range(rows)]
+    assert binom.cdf(np.sum(np.array(drawn) > d), rows, gammaincc(d, d)) > 1e-5
+    assert d == 1 or binom.sf(np.sum(np.array(drawn) > d) - 1, rows, 0.5 * math.exp(-d)) < 1e-9
 
 
 @pytest.mark.parametrize("eta", ETAS)
@@ -254,6 +258,17 @@ def test_lemma_13_is_tight(order):
     values, weights = np.array([-t, 0.0, t]), np.array([share / 2, 1 - share, share / 2])
     assert weights @ np.abs(values) ** order == pytest.approx(1.0, rel=1e-14)
     assert weights[np.abs(values) > t * (1 - 1e-9)].sum() == pytest.approx(t**-order, rel=1e-14)
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, 4.0])
+def test_lemma_13_for_the_mean_of_a_random_half(order):
+    """What theorem 9 uses it for: the law of an estimate over the data sets of a world."""
+    world = wi.worlds.uniform_subsets(RECORDS[:8], 4)
+    theta = world.membership @ np.array(RECORDS[:8]) / 4
+    away = np.abs(theta - world.prior @ theta)
+    sigma = float(world.prior @ away**order) ** (1 / order)
+    for t in (1.0, 1.3, 2.0):
+        assert world.prior[away > t * sigma].sum() <= t**-order
 
 
 def test_lemma_13_as_printed_is_false():
@@ -503,6 +518,9 @@ def test_proposition_11_holds_on_the_appendix_data_set_not_on_the_main_texts(
 ):
     """Appendix: variance below 1 and Δ ≈ C(n,n/2)^{1/2}. Main text (no minus in the exponent): Δ falls to 0."""
     theta, found = enumerate_sums(n, "appendix")
+    halves = Halves(common.special_data_set(n, "appendix"))
+    assert np.var(halves.theta) == pytest.approx(variance, abs=6e-9)
+    assert halves.sensitivity() == pytest.approx(delta, abs=6e-7)
     assert np.var(theta) == pytest.approx(variance, abs=6e-9)
     assert found == pytest.approx(delta, abs=6e-7)
     assert np.var(theta) < 1.0 <= 5.0
@@ -558,8 +576,10 @@ def test_never_more_noise_than_dp_is_false_of_the_printed_scale(name, eta):
     delta = max(float(adjacent(theta, n, record).max()) for record in range(n))
     dp = delta / math.log((1 + 2 * eta) / (1 - 2 * eta))
     sigma = moment(list(theta.values()), 2.0)
-    assert paper_scale(eta, 2.0, 6.16) * sigma > 40 * dp
-    assert sharp_scale("laplace", sigma, eta) < dp
+    assert library_paper_scale(eta, sigma) > 40 * dp
+    ours = protect("median", [1.0, 2.0], eta=eta, noise="norm_exponential", moment_bound=sigma).certificate.noise_scale
+    assert ours == pytest.approx(sharp_scale("laplace", sigma, eta), rel=1e-9)
+    assert ours < dp
 
 
 # --- algorithm 1 ------------------------------------------------------------------------------------------------------

@@ -185,6 +185,11 @@ def test_definition_3_individual_risk_is_the_conditional_advantage():
     assert outside == pytest.approx([0.0, 1 / 3, 2 / 3])
     assert np.abs(f_p(inside, outside, 0.5)) == pytest.approx([1.0, 0.0, 1.0])
     assert np.abs(f_p(inside, outside, 0.2)) == pytest.approx([1.0, 0.6, 1.0])
+    for p in (0.5, 0.2):
+        world = wi.worlds.independent(["z"], [p])
+        game = world.play(lambda records: dict(enumerate(inside if records else outside)))
+        risks = [abs(2 * game.posterior("z", cell) - 1) for cell in range(3)]
+        assert risks == pytest.approx(np.abs(f_p(inside, outside, p)).tolist())
 
 
 # --- theorem 1 ---------------------------------------------------------------------------------------------------

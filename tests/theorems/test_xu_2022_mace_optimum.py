@@ -136,6 +136,8 @@ def test_theorem_5_part_2_exact_concentration_and_jensen(p, r, q):
     assert mean >= truth - 1e-12
     assert mean - truth <= math.sqrt(2 / n)
     for delta in (0.01, 0.05, 0.3):
+        changes = n1 * (2 * p / n1) ** 2 + n2 * (2 * (1 - p) / n2) ** 2
+        assert bounded_differences_radius(changes, delta / 2) == pytest.approx(printed_radius(n, delta), rel=1e-9)
         assert weight[np.abs(w - mean) >= printed_radius(n, delta)].sum() <= delta
         assert weight[truth > w + math.sqrt(2 * math.log(1 / delta) / n)].sum() <= delta
 
@@ -147,6 +149,8 @@ def test_theorem_5_printed_interval_for_the_advantage_fails(k, n, coverage):
     x, y = (rng.multinomial(n // 2, np.full(k, 1 / k), size=1000) for _ in range(2))
     covered = np.mean(w_n(x, y, 0.5) <= printed_radius(n, 0.05))
     assert covered == pytest.approx(coverage, abs=0.05 if coverage else 0.0)
+    assert library_w_n(x[0], y[0], 0.5) == pytest.approx(w_n(x[0], y[0], 0.5), abs=1e-12)
+    assert wi.audit(answers(x[0]), answers(y[0]), kind="discrete", rng=0).advantage.lower == 0.0
 
 
 @pytest.mark.parametrize("law", ["same", "mild", "strong"])
