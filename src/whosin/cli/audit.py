@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,17 @@ def audit(
     synthetic: Annotated[Path | None, typer.Option(help="The rows to be released.")] = None,
     reference: Annotated[Path | None, typer.Option(help="Further rows of the population, never trained on.")] = None,
     scores: Annotated[Path | None, typer.Option(help="Instead: scores of any attack, one row per record.")] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="Instead: module:name of a generator, trained again and again on --records.")
+    ] = None,
+    records: Annotated[Path | None, typer.Option(help="With --generator: all records there are.")] = None,
+    trainings: Annotated[int, typer.Option(min=10, help="With --generator: how often to train.")] = 32,
+    release_rows: Annotated[
+        int | None, typer.Option(min=1, help="With --generator: rows to be released from all records.")
+    ] = None,
+    journal: Annotated[
+        Path | None, typer.Option(help="With --generator and --seed: keep what is done, and go on from it.")
+    ] = None,
     member_column: Annotated[
         str, typer.Option(help="Column of the scores file that says who is a member (1 or 0).")
     ] = "member",
@@ -103,6 +115,26 @@ def audit(
         "tolerate": tolerate,
         "rng": seed,
     }
+    if generator is not None or records is not None:
+        if generator is None or records is None:
+            raise InputTypeError("--generator and --records go together")
+        _by_training_again(
+            generator,
+            records,
+            {
+                "trainings": trainings,
+                "release_rows": release_rows,
+                "person": person,
+                "groups": group,
+                "tolerate": tolerate,
+                "confidence_level": confidence_level,
+                "journal": journal,
+                "n_jobs": jobs,
+                "rng": seed,
+            },
+            _Shown(json, top, report, force, individuals, promised, strict),
+        )
+        return
     if scores is not None:
         given = [name for name, path in {**tables, "--reference": reference}.items() if path is not None]
         useless = (("--query", query), ("--target", target), ("--block-rows", block_rows))
@@ -130,6 +162,34 @@ def audit(
         files = {role: path.name for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict)
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """What is printed and written."""
+
+    json: bool
+    top: int
+    report: Path | None
+    force: bool
+    individuals: bool
+    promised: Guarantee | None
+    strict: bool
+
+
+def _by_training_again(generator: str, records: Path, options: dict[str, Any], shown: _Shown) -> None:
+    """Audit a way of training, and show the answer."""
+    from whosin.cli.retrained import audit_generator_again, show_retrained
+
+    found = audit_generator_again(generator, records, **options)
+    if shown.json:
+        compared = {} if shown.promised is None else {"comparison": found.compare(shown.promised).to_dict()}
+        render.emit_json({**found.to_dict(), **compared})
+    else:
+        show_retrained(found, top=shown.top, promised=shown.promised)
+    if shown.report is not None:
+        render.write_report(found, shown.report, shown.force, guarantee=shown.promised, individuals=shown.individuals)
+    _end(found.verdict, shown.strict)
 
 
 def _end(verdict: Verdict, strict: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from whosin.auditing import Audit, Comparison, OneRunAudit, OneRunComparison
+from whosin.auditing.runs import RetrainedAudit
 from whosin.errors import InputError, InputTypeError, missing_extra, short_repr
 from whosin.guarantees import Guarantee
 from whosin.numerics.rounding import clean
@@ -24,7 +25,8 @@ from whosin.reporting.provenance import Setting
 
 __all__ = ["report"]
 
-Single = Audit | OneRunAudit | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
+Measured = Audit | OneRunAudit | RetrainedAudit
+Single = Measured | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
 Result = Single | Mapping[str, Audit]
 
 
@@ -77,7 +79,7 @@ def report(
 
     Parameters
     ----------
-    result : Audit, OneRunAudit, Comparison, Guarantee, PopulationPrivacy, Release, Certificate or mapping of audits
+    result : an audit of any kind, Comparison, Guarantee, PopulationPrivacy, Release, Certificate or mapping of audits
         What to report. Several audits go in as a mapping of a name to each, and are laid side by side.
     path : path, optional
         File to write, as PDF if its name ends so (by Chromium or WeasyPrint); without it the page is returned as text.
@@ -141,6 +143,7 @@ def _build(result: Result, setting: Setting) -> Report:
     from whosin.reporting.one_run import one_run_report
     from whosin.reporting.population import population_report
     from whosin.reporting.promise import guarantee_report
+    from whosin.reporting.retrained import retrained_report
     from whosin.reporting.several import several_report
 
     if isinstance(result, Audit):
@@ -149,6 +152,8 @@ def _build(result: Result, setting: Setting) -> Report:
         return several_report(result, setting)
     if isinstance(result, OneRunAudit):
         return one_run_report(result, setting)
+    if isinstance(result, RetrainedAudit):
+        return retrained_report(result, setting)
     if isinstance(result, Comparison | OneRunComparison):
         return comparison_report(result, setting)
     if isinstance(result, Guarantee):
@@ -160,7 +165,7 @@ def _build(result: Result, setting: Setting) -> Report:
 
 def _names_records(result: Result, setting: Setting) -> bool:
     """Whether the page names exposed records, by row number or id."""
-    return setting.individuals and isinstance(result, Audit | PopulationPrivacy)
+    return setting.individuals and isinstance(result, Audit | RetrainedAudit | PopulationPrivacy)
 
 
 def _render(content: Report, title: str | None, date: datetime.date, named: bool) -> str:
@@ -267,7 +272,7 @@ def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
         return None
     if not isinstance(guarantee, Guarantee):
         raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {_glimpse(guarantee)}")
-    if not isinstance(result, Audit | OneRunAudit | Mapping):
+    if not isinstance(result, Measured | Mapping):
         raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
     return guarantee
 

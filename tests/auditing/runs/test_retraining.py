@@ -556,3 +556,11 @@ def test_nan_and_infinite_scores_are_answers_too():
 
     found = wi.audit_retrained(odd, ROWS, trainings=10, attack="linear")
     assert np.isfinite(found.scores.ahead).all()
+
+
+def test_releases_without_any_noise_are_read_in_every_training():
+    """The records themselves are released: laws have no width, and TPR - FPR is 1 in every training."""
+    for seed in range(3):
+        found = wi.audit_retrained(lambda records, rng: records, people_frame(40), person="who", trainings=16, rng=seed)
+        assert (found.by_training == 1.0).all()
+        assert found.advantage.lower == 1.0

@@ -64,7 +64,10 @@ class RetrainedIndividual:
             {
                 "index": int(i),
                 **({} if self.person is None else {"person": str(self.person[i])}),
-                **{name: float(getattr(self, name)[i]) for name in ("risk", "lower", "upper", "simultaneous_lower")},
+                **{
+                    name: float(getattr(self, name)[i])
+                    for name in ("risk", "lower", "upper", "simultaneous_lower", "simultaneous_upper")
+                },
             }
             for i in np.argsort(-self.risk, kind="stable")[:top]
         ]

@@ -1,0 +1,89 @@
+"""``whosin audit --generator``: what a way of training gives away, by training again."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whosin.cli import render
+from whosin.errors import InputError
+from whosin.numerics.rounding import at_least, at_most
+
+if TYPE_CHECKING:
+    from whosin.auditing.runs import RetrainedAudit
+    from whosin.guarantees import Guarantee
+
+__all__ = ["audit_generator_again", "show_retrained"]
+
+
+def audit_generator_again(generator: str, records: Path, **options: Any) -> RetrainedAudit:
+    """Train the named generator again and again on random halves of the records."""
+    from whosin.auditing.runs import audit_retrained
+
+    model = _named(generator)
+    with render.progress(f"Training {options['trainings']} times on random halves of {records.name}") as progress:
+        return audit_retrained(model, records, progress=progress, **options)
+
+
+def _named(generator: str) -> Any:
+    """Return the generator that ``module:name`` names: an object, a class or function that makes one, or a function."""
+    module, colon, name = generator.partition(":")
+    if not (module and colon and name):
+        raise InputError(f"--generator must be module:name, such as my_models:make_generator, got {generator!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise InputError(f"--generator: {module} could not be imported: {error}") from error
+    except AttributeError:
+        raise InputError(f"--generator: {module} has no {name!r}") from None
+    finally:
+        sys.path.remove(os.getcwd())
+    made = inspect.isclass(found) or (inspect.isroutine(found) and not _required(found))
+    return found() if made else found
+
+
+def _required(function: Any) -> int:
+    parameters = inspect.signature(function).parameters.values()
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in plain and p.default is inspect.Parameter.empty for p in parameters)
+
+
+def show_retrained(found: RetrainedAudit, *, top: int, promised: Guarantee | None) -> None:
+    """Print the verdict and a paragraph, the limits, people, groups, the promise and the assumptions."""
+    from rich.console import Console
+
+    from whosin.cli.audit import _table
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(found.explain())
+    shown = _table("TPR - FPR over trainings", "about", "at least", "at most")
+    shown.add_row("in a typical training", *render.limits(found.advantage))
+    shown.add_row("in four of five trainings", "-", at_least(found.most(0.8), 3), "-")
+    shown.add_row("on average", "-", at_least(found.mean_lower, 3), "-")
+    shown.add_row(found.worst.about, f"{found.worst.estimate:.3g}", at_least(found.worst.lower, 3), "-")
+    console.print()
+    console.print(shown)
+    rows = found.individual.highest(top)
+    if rows:
+        who = "person" if found.person_level else "row"
+        people = _table(f"largest risk over trainings ({who})", "about", "at least", "at most")
+        for row in rows:
+            limits = at_least(row["simultaneous_lower"], 3), at_most(row["simultaneous_upper"], 3)
+            people.add_row(str(row.get("person", row["index"])), f"{row['risk']:.3g}", *limits)
+        console.print()
+        console.print(people)
+    if len(found.groups):
+        groups = _table("group", found.unit, "about", "at least", "at most")
+        for group in found.groups:
+            groups.add_row(group.name, str(group.units), *render.limits(group.advantage))
+        console.print()
+        console.print(groups)
+    if promised is not None:
+        console.print()
+        console.print(f"Promised: {promised}. {found.compare(promised)}")
+    render.assumptions(console, found.assumes)

@@ -1,0 +1,87 @@
+"""``whosin audit --generator``: training again from the command line."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from whosin.cli.app import app
+
+MODELS = """
+class Bootstrap:
+    def fit(self, table):
+        self.table = table
+        return self
+
+    def sample(self, n, random_state=None):
+        return self.table.sample(n, replace=True, random_state=random_state)
+
+
+def make():
+    return Bootstrap()
+
+
+def again(records, rng):
+    return records
+
+
+ready = Bootstrap()
+number = 3
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    people = {"age": rng.integers(18, 90, 40), "job": rng.choice(["cook", "clerk"], 40), "who": np.arange(40) // 2}
+    pl.DataFrame({**people, "pay": rng.lognormal(10, 1, 40).round()}).write_csv(tmp_path / "people.csv")
+    (tmp_path / "retrained_models.py").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    given = ["audit", "--records", "people.csv", "--trainings", "16", "--jobs", "1", *arguments]
+    return CliRunner().invoke(app, given)
+
+
+@pytest.mark.parametrize("name", ["Bootstrap", "make", "again", "ready"])
+def test_every_way_to_name_a_generator(place, name):
+    found = run("--generator", f"retrained_models:{name}", "--json")
+    assert found.exit_code == 0, found.output
+    answer = json.loads(found.stdout)
+    assert answer["verdict"]["state"] == "leak"
+    assert answer["trainings"] == 16
+    assert answer["units"] == 40
+
+
+def test_words_report_people_and_promise(place):
+    found = run(
+        "--generator", "retrained_models:again", "--person", "who", "--group", "job", "--promised-epsilon", "0.1",
+        "--report", "audit.html", "--tolerate", "0.05", "--seed", "1", "--journal", "audit.journal",
+    )  # fmt: skip
+    assert found.exit_code == 1
+    for words in ("in a typical training", "20 people", "violated", "job=cook", "This assumes:"):
+        assert words.lower() in found.output.lower(), words
+    page = (place / "audit.html").read_text()
+    assert "risk over trainings" in page.lower()
+    assert "not exposure in one given release" in page
+    assert (place / "audit.journal").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--generator", "retrained_models"), "module:name"),
+        (("--generator", "retrained_models:nobody"), "nobody"),
+        (("--generator", "no_such_module:x"), "could not be imported"),
+        (("--generator", "retrained_models:number"), "model must"),
+        ((), "go together"),
+    ],
+)
+def test_bad_input(place, arguments, words):
+    found = run(*arguments)
+    assert found.exit_code == 2
+    assert words in found.output
