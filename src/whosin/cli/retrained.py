@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.cli import render
 from whosin.errors import InputError
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import about, at_least, at_most, limits
 
 if TYPE_CHECKING:
     from whosin.auditing.runs import RetrainedAudit
@@ -57,30 +57,28 @@ def show_retrained(found: RetrainedAudit, *, top: int, promised: Guarantee | Non
     """Print the verdict and a paragraph, the limits, people, groups, the promise and the assumptions."""
     from rich.console import Console
 
-    from whosin.cli.audit import _table
-
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(found.explain())
-    shown = _table("TPR - FPR over trainings", "about", "at least", "at most")
-    shown.add_row("in a typical training", *render.limits(found.advantage))
-    shown.add_row("in four of five trainings", "-", at_least(found.most(0.8), 3), "-")
-    shown.add_row("on average", "-", at_least(found.mean_lower, 3), "-")
-    shown.add_row(found.worst.about, f"{found.worst.estimate:.3g}", at_least(found.worst.lower, 3), "-")
+    shown = render.table("TPR - FPR over trainings", "about", "at least", "at most")
+    shown.add_row("in a typical training", *limits(found.advantage))
+    shown.add_row("in four of five trainings", "-", at_least(found.most(0.8)), "-")
+    shown.add_row("on average", "-", at_least(found.mean_lower), "-")
+    shown.add_row(found.worst.about, about(found.worst.estimate), at_least(found.worst.lower), "-")
     console.print()
     console.print(shown)
     rows = found.individual.highest(top)
     if rows:
         who = "person" if found.person_level else "row"
-        people = _table(f"largest risk over trainings ({who})", "about", "at least", "at most")
+        people = render.table(f"largest risk over trainings ({who})", "about", "at least", "at most")
         for row in rows:
-            limits = at_least(row["simultaneous_lower"], 3), at_most(row["simultaneous_upper"], 3)
-            people.add_row(str(row.get("person", row["index"])), f"{row['risk']:.3g}", *limits)
+            sides = at_least(row["simultaneous_lower"]), at_most(row["simultaneous_upper"])
+            people.add_row(str(row.get("person", row["index"])), about(row["risk"]), *sides)
         console.print()
         console.print(people)
     if len(found.groups):
-        groups = _table("group", found.unit, "about", "at least", "at most")
+        groups = render.table("group", found.unit, "about", "at least", "at most")
         for group in found.groups:
-            groups.add_row(group.name, str(group.units), *render.limits(group.advantage))
+            groups.add_row(group.name, str(group.units), *limits(group.advantage))
         console.print()
         console.print(groups)
     if promised is not None:
