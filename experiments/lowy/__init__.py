@@ -5,4 +5,4 @@ Figures 1 to 6, and one of our own over n. Every file has ``compute() -> dict`` 
 all.
 """
 
-NAMES = (*(f"figure_{number}" for number in range(1, 7)), "figure_n")
+NAMES = (*(f"figure_{number}" for number in range(1, 7)), "figure_n", "readings")

@@ -65,6 +65,7 @@ def answers_of(run: Run, name: str, epochs: int | None = None) -> Answers:
     wanted = recipe.epochs[-1] if epochs is None else epochs
     split, marks = split_of(run, recipe)
     checkpoint = run.place(name, ".pt", replace(recipe, epochs=(), sizes=()))
+    run.notes.pop(name, None)
     for stop in recipe.epochs[: recipe.epochs.index(wanted) + 1]:
         path = run.place(f"{name}-{stop}", ".npz", replace(recipe, epochs=(stop,)))
         settings = {

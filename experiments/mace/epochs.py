@@ -32,17 +32,21 @@ def queries(found: Answers, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Train one model after the other for as long as the time allows, and measure each wherever it was asked."""
-    rng = np.random.default_rng([run.seed, 110])
-    models: dict[str, Any] = {}
+    """Train every model to the first of its epochs, then each to the second, …, as long as the time allows."""
+    names = gans_of(run)
+    models: dict[str, Any] = {name: {} for name in names}
     unfinished: dict[str, str] = {}
-    for name in gans_of(run):
-        models[name] = {}
-        try:
-            for stop in recipe_of(run, name).epochs:
-                models[name][str(stop)] = queries(answers_of(run, name, stop), rng)
-        except Unfinished as why:
-            unfinished[name] = str(why)
+    for place in range(max(len(recipe_of(run, name).epochs) for name in names)):
+        for name in names:
+            epochs = recipe_of(run, name).epochs
+            if place < len(epochs) and name not in unfinished:
+                try:
+                    found = answers_of(run, name, epochs[place])
+                except Unfinished as why:
+                    unfinished[name] = str(why)
+                else:
+                    rng = np.random.default_rng([run.seed, 110, epochs[place]])
+                    models[name][str(epochs[place])] = queries(found, rng)
     return {"models": {name: found for name, found in models.items() if found}, "unfinished": unfinished}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import whosin as wi
 from experiments.lowy import NAMES, _common
 from whosin.numerics.gaussian_noise import noise_for
 from whosin.population.exponential.exact import subset_laws
@@ -267,3 +268,44 @@ def quoted():
 
 def test_readme_quotes_the_results():
     assert [number for number in quoted() if number not in README] == []
+
+
+# --- readings ---------------------------------------------------------------------------------------------------------
+
+
+def test_figures_4_and_5_are_met_by_one_reading_which_is_no_guarantee():
+    data = _common.read("readings")
+    four = "noise by ε, Δ = C/n; δ kept on average"
+    five = f"outliers before clipping; {four}"
+    assert next(iter(data["5"])) == five
+    assert data["5"][five]["pmp"] == pytest.approx(1.0, rel=0.05)
+    assert data["4"][four]["pmp"] < 0.9 < data["4"]["noise by ε(X); δ kept on average"]["pmp"]
+    rng = np.random.default_rng([5, 0])
+    x = _common.clip_rows(_common.outliers(rng, 5.0 * rng.standard_normal((200, 10)), 10.0), 100.0)
+    found = module("readings").gaussian_readings(x, 100.0, 5.0, 0.01)
+    assert found[four] == pytest.approx(data["5"][five]["pmp"], rel=0.1)
+    honest = wi.population.gaussian(x, epsilon=5.0, delta=0.01, clip=100.0, method="pairwise").pmp.epsilon
+    assert found["noise by ε, Δ = 2C/n; δ kept for every record"] == pytest.approx(honest, rel=1e-6)
+    assert honest > 1.9
+
+
+def test_the_closest_reading_of_figure_1_is_off_by_a_factor():
+    name, row = next(iter(_common.read("readings")["1"].items()))
+    assert name.startswith("ε(X) = 2λΔ(X); Δ = 2C/n")
+    assert row["distance"] == pytest.approx(0.075 / row["ratio"] - 1.0, rel=1e-9)
+    assert row["distance"] > 0.25
+    assert row["pmp"] == pytest.approx(value("figure_1", "sensitivity", "pmp", 1.0)[0], rel=1e-9)
+
+
+def test_one_direction_by_enumeration():
+    """One of four records has loss 1 on the first candidate; the others are in with it in one half of three."""
+    losses, p = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), 1.0 / (1.0 + math.exp(1.5))
+    own, others = (1.0 - p) / 0.5, (p / 3.0 + 1.0 / 3.0) / (2.0 * p / 3.0 + 1.0 / 6.0)
+    assert module("readings").in_over_out(losses, 3.0) == pytest.approx(math.log(max(own, others)))
+
+
+def test_distance():
+    far = module("readings").distance
+    assert far({"pmp": 0.5}, {"pmp_below": 0.9}) == 0.0
+    assert far({"pmp": 1.8}, {"pmp_below": 0.9}) == pytest.approx(1.0)
+    assert far({"pmp": 2.0, "label": 1.0}, {"pmp": 1.0, "label": 3.0}) == pytest.approx(2.0)
