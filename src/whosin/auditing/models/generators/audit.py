@@ -15,6 +15,7 @@ from whosin.auditing.measuring.asking import Answers, ask
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.run import run_audit
+from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION
 from whosin.auditing.models.generators.queries import ModelRelease, generate, known_queries, wanted_queries
 from whosin.auditing.releases.synthetic import audit_synthetic
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole
@@ -34,6 +35,7 @@ def audit_generator(
     n_samples: int | None = None,
     fit: bool | Mapping[str, Any] = False,
     labels: tuple[Any, Any] | None = None,
+    scores: Mapping[str, Any] | None = None,
     restarts: int = 2,
     iterations: int = 100,
     prior: float = 0.5,
@@ -61,9 +63,11 @@ def audit_generator(
         several, eq. 5), "discriminators" (all of them, eq. 6), "nearest" (distance to the nearest generated record,
         eq. 2), "monte_carlo" (generated records nearby, eq. 1), "hybrid" (discriminator and nearest, eq. 4), "latent"
         (distance to the nearest record that the generator can make, found by a search; for a model that cannot be
-        searched, that of many samples). "auto" asks all that the model can answer, but "latent" only if there is
-        nothing else to ask. Several answers are combined by a score that is learned on records which are not reported.
-        For data frames the queries are those of :func:`whosin.audit_synthetic`.
+        searched, that of many samples); of an autoencoder "elbo" and "reconstruction", of a diffusion model "pia",
+        "secmi" and "denoising" (:mod:`whosin.auditing.models.generators.likelihoods`). "auto" asks all that the model
+        can answer, but "latent" only if there is nothing else to ask. Several answers are combined by a score that is
+        learned on records which are not reported. For data frames the queries are those of
+        :func:`whosin.audit_synthetic`.
     synthetic : array or data frame, optional
         Records that the model generated; by default it generates ``n_samples``, as many as ``train`` has.
     n_samples : int, optional
@@ -74,6 +78,9 @@ def audit_generator(
     labels : pair of arrays, optional
         Labels of train and holdout, for conditional discriminators; a training started here gets the first as ``y`` if
         it takes that.
+    scores : mapping, optional
+        Anything else to ask, beside ``query``: a name, and a function (model, records) ↦ one number per record, or a
+        pair of arrays, the numbers of train and of holdout.
     restarts, iterations : int
         Effort of the search of "latent".
     prior, metric, groups, confidence_level, tolerate, rng, progress
@@ -93,7 +100,8 @@ def audit_generator(
 
     Notes
     -----
-    One pass of all records through the discriminators; O((train + holdout)·samples·columns) for distances; for "latent"
+    One pass of all records through the discriminators, two to twelve through an autoencoder or denoiser for each of
+    their queries; O((train + holdout)·samples·columns) for distances; for "latent"
     ``restarts · iterations`` passes through the generator. The numbers speak of this model, trained once: another
     training may leak more or less. Xu et al. count the cells of a query of two dimensions in 10,000 bins, which
     exaggerates its advantage; here a score of both is learned on one half of the records and counted on the other.
@@ -103,7 +111,21 @@ def audit_generator(
     Xu, Mukherjee, Liu, Tople, Dodhia, Lavista Ferres (2022), MACE: a flexible framework for membership privacy
     estimation in generative models, equations 1-6. Hayes, Melis, Danezis, De Cristofaro (2019), LOGAN. Hilprecht,
     Härterich, Bernau (2019), Monte Carlo and reconstruction membership inference attacks. Chen, Yu, Zhang, Fritz
-    (2020), GAN-Leaks.
+    (2020), GAN-Leaks. Duan, Kong, Wang, Shi, Xu (2023), Are diffusion models vulnerable to membership inference
+    attacks? Kong et al. (2024), An efficient membership inference attack for the diffusion model by proximal
+    initialization.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout = rng.normal(size=(100, 5)), rng.normal(size=(100, 5))
+    >>> class Copier:
+    ...     def sample(self, n, rng):
+    ...         return train[rng.integers(len(train), size=n)] + 0.01
+    >>> wi.audit_generator(Copier(), train, holdout).verdict.state
+    'leak'
     """
     chance = np.random.default_rng(0 if rng is None else rng)
     check_choice("assignment", assignment, ("unknown", "random"))
@@ -114,6 +136,10 @@ def audit_generator(
     rows = _rows(train)
     count = rows if n_samples is None else check_whole("n_samples", n_samples, low=1)
     sides = None if _is_frame(train) else _arrays(train, holdout)
+    if sides is None and scores is not None:
+        raise InputTypeError(
+            "scores must come with arrays: an audit of data frames asks the queries of audit_synthetic"
+        )
     classes = None if sides is None else _labels(labels, sides)
     common: dict[str, Any] = {
         "prior": prior,
@@ -137,6 +163,7 @@ def audit_generator(
         synthetic=synthetic,
         samples=count,
         labels=classes,
+        scores=scores,
         restarts=restarts,
         iterations=iterations,
         n_jobs=number_of_threads(n_jobs),
@@ -250,6 +277,8 @@ def _access(release: ModelRelease, answers: Answers) -> tuple[str, ...]:
     notes = ["the numbers speak of this model, trained once: another training may leak more or less"]
     if any("discriminator" in name for name in answers.names):
         notes.append("the attacker can ask the model's discriminator about a record")
+    if {*AUTOENCODER, *DIFFUSION} & set(answers.names):
+        notes.append("the attacker has the model and can ask it about a record")
     if "latent" in answers.names and release.can_search:
         notes.append("the attacker has the generator and searches its latents; a longer search may find more")
     if {"nearest", "monte_carlo"} & set(answers.names) or ("latent" in answers.names and not release.can_search):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_whole, missing_extra
+from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.training.torch_model import evaluating, need_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,7 +68,7 @@ def latent_distances(
     ----------
     Chen, Yu, Zhang, Fritz (2020), GAN-Leaks: a taxonomy of membership inference attacks against generative models.
     """
-    torch = _torch()
+    torch = need_torch()
     modules = torch_modules(generators)
     if not modules:
         raise InputTypeError("generators must be torch modules: others cannot be searched")
@@ -110,7 +111,7 @@ class _Generator:
         self.dtype = torch.float32 if first is None else first.dtype
         self.latents = torch.from_numpy(rng.standard_normal((POOL, size))).to(self.dtype)
         try:
-            with _evaluating(module), torch.no_grad():
+            with evaluating(module), torch.no_grad():
                 self.outputs = module(self.latents).flatten(1)
         except RuntimeError as error:
             raise InputError(
@@ -126,7 +127,7 @@ class _Generator:
                 f"{targets.shape[1]}"
             )
         starts = torch.cdist(targets, self.outputs).topk(min(restarts, POOL), dim=1, largest=False).indices
-        with _evaluating(self.module):
+        with evaluating(self.module):
             found = [
                 _minimise(_SquaredDistance(self.module, targets, torch), self.latents[starts[:, i]], iterations, torch)
                 for i in range(starts.shape[1])
@@ -196,24 +197,3 @@ def _direction(slope: Tensor, pairs: list[tuple[Tensor, Tensor, Tensor]], torch:
     downhill = (rest * slope).sum(dim=1) > 0.0
     chosen: Tensor = torch.where(downhill[:, None], -rest, -slope)
     return chosen
-
-
-class _evaluating:
-    """A module in the mode for use; afterwards as it was."""
-
-    def __init__(self, module: Any) -> None:
-        self.module, self.training = module, bool(module.training)
-
-    def __enter__(self) -> None:
-        self.module.eval()
-
-    def __exit__(self, *_: object) -> None:
-        self.module.train(self.training)
-
-
-def _torch() -> Any:
-    try:
-        import torch
-    except ModuleNotFoundError as missing:
-        raise missing_extra("the latent query needs PyTorch", "torch") from missing
-    return torch

@@ -1,14 +1,15 @@
 """Queries on a generative model: its discriminators, its generator, and what it generates (Xu et al. 2022, eq. 1-6).
 
 A model is any object with ``discriminators`` (functions from records to scores), with ``generators`` and
-``latent_size`` (torch modules), or with ``sample``; each query takes one of these.
+``latent_size`` (torch modules), with ``sample``, or one of :mod:`whosin.auditing.models.generators.likelihoods`; each
+query takes one of these.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,20 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.models.generators.latents import latent_distances, torch_modules
+from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION, is_autoencoder, is_diffusion
 from whosin.auditing.releases.queries import arrays
 from whosin.auditing.releases.queries.arrays import ArrayRelease
-from whosin.errors import InputError, InputTypeError, WhosinError
+from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 
 __all__ = ["NAMES", "ModelRelease", "discriminator_scores", "generate", "known_queries", "wanted_queries"]
 
 Array = NDArray[np.float64]
 
-NAMES = ("discriminator", "latent", "nearest", "monte_carlo", "hybrid", "max_discriminator", "discriminators")
+NAMES = (
+    *("discriminator", "latent", "nearest", "monte_carlo", "hybrid", "max_discriminator", "discriminators"),
+    *AUTOENCODER,
+    *DIFFUSION,
+)
 
 
 def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
@@ -123,6 +129,8 @@ class ModelRelease:
         How many.
     labels : array, optional
         Labels of the targets, for conditional discriminators.
+    scores : mapping, optional
+        Further scores, as in :func:`whosin.audit_generator`.
     restarts, iterations : int
         As in :func:`~whosin.auditing.models.generators.latents.latent_distances`.
     """
@@ -135,6 +143,7 @@ class ModelRelease:
         synthetic: Any = None,
         samples: int = 1,
         labels: Any = None,
+        scores: Mapping[str, Any] | None = None,
         restarts: int = 2,
         iterations: int = 100,
         n_jobs: int | None = None,
@@ -144,6 +153,7 @@ class ModelRelease:
         self.model, self.records, self.labels = model, records, labels
         self.samples, self.restarts, self.iterations = samples, restarts, iterations
         self.n_jobs, self.progress = n_jobs, progress
+        self.scores_given = _scores(scores)
         self._given = synthetic
         self._sample_rng, self._latent_rng = rng.spawn(2)
 
@@ -202,6 +212,20 @@ class ModelRelease:
         )
 
 
+def _scores(given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) and name not in NAMES for name in given):
+        raise InputTypeError(f"scores must be a mapping from new names to scores, got {short_repr(given)}")
+    for name, score in given.items():
+        if not callable(score) and not (isinstance(score, tuple | list) and len(score) == 2):
+            raise InputTypeError(
+                f"scores must be functions (model, records), or pairs of arrays for train and holdout, got "
+                f"{short_repr(score)} for {name!r}"
+            )
+    return dict(given)
+
+
 def known_queries(release: ModelRelease) -> dict[str, Query]:
     """Return the queries of one number each; those of several numbers are lists of these."""
     count = release.discriminator_count
@@ -225,7 +249,41 @@ def known_queries(release: ModelRelease) -> dict[str, Query]:
     vector = {
         f"discriminator {i + 1}": Query("one discriminator's score (MACE, eq. 6)", _Score(i)) for i in range(count)
     }
-    return {**single, **vector}
+    explained = {**AUTOENCODER, **DIFFUSION}
+    likely = {name: Query(says, partial(_explained, name, question)) for name, (says, question) in explained.items()}
+    own = {name: Query("a score of the caller", partial(_own, name)) for name in release.scores_given}
+    return {**single, **vector, **likely, **own}
+
+
+def _explained(name: str, question: Callable[[Any, Any], Array], release: ModelRelease) -> Array:
+    fits = is_autoencoder if name in AUTOENCODER else is_diffusion
+    if not fits(release.model):
+        needs = "encode and decode" if name in AUTOENCODER else "denoiser and alphas_bar"
+        raise InputTypeError(f"model must have {needs} for {name}, got {type(release.model).__name__}")
+    try:
+        return question(release.model, release.records)
+    except (RuntimeError, TypeError, ValueError) as error:
+        if isinstance(error, WhosinError):
+            raise
+        raise InputError(
+            f"model must explain records of shape {release.records.shape[1:]}, got from it {type(error).__name__}: "
+            f"{error}"
+        ) from error
+
+
+def _own(name: str, release: ModelRelease) -> Array:
+    """Return one of the caller's scores: a function (model, records) ↦ numbers, or the numbers of both sides."""
+    given = release.scores_given[name]
+    try:
+        if callable(given):
+            found = np.asarray(given(release.model, release.records), dtype=np.float64)
+        else:
+            found = np.concatenate([np.asarray(side, dtype=np.float64) for side in given])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"scores must be numbers for {name!r}, got {type(error).__name__}: {error}") from error
+    if found.shape != (len(release.records),):
+        raise InputError(f"scores must be {len(release.records)} numbers for {name!r}, got shape {found.shape}")
+    return found
 
 
 def wanted_queries(release: ModelRelease, query: Any) -> list[str]:
@@ -233,6 +291,7 @@ def wanted_queries(release: ModelRelease, query: Any) -> list[str]:
     if query == "auto":
         names = ["discriminators"] * (release.discriminator_count > 0)
         names += ["nearest", "monte_carlo"] if release.can_generate else []
+        names += [*AUTOENCODER] * is_autoencoder(release.model) + [*DIFFUSION] * is_diffusion(release.model)
         return _expanded(release, names or ["latent"] * release.can_search)
     names = [query] if isinstance(query, str) else list(query) if isinstance(query, Sequence) else []
     if not names or not all(isinstance(name, str) for name in names):
@@ -260,6 +319,7 @@ def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
             )
         else:
             found.append(name)
+    found += release.scores_given
     if not found:
         raise InputTypeError(
             f"model must be an object with sample, discriminators or generators, got {type(release.model).__name__}"
