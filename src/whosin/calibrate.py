@@ -23,7 +23,8 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP
-from whosin.guarantees.sgd import MOST_STEPS, grid_step, sampled_gaussian_roc
+from whosin.guarantees.implications.differential import epsilon_at
+from whosin.guarantees.sgd import MOST_STEPS, rate_and_steps, run_roc
 from whosin.numerics.gaussian_noise import noise_for
 from whosin.numerics.roots import largest_holding, smallest_below
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["dpsgd", "epsilon", "gaussian_noise", "mip", "sampling_rate"]
 
 _NOISE_TOLERANCE = 1e-4
+_COARSER = 8.0
 
 _ROUNDING = 4.0 * math.ulp(1.0)
 """Risks are computed to within this relative error; a search leaves it as room."""
@@ -162,52 +164,105 @@ def _reported_below(rate: float, epsilon: float, limit: float) -> float:
 
 
 def dpsgd(
-    sample_rate: float,
-    steps: int,
+    sample_rate: float | None = None,
+    steps: int | None = None,
     *,
     accuracy: float | None = None,
     advantage: float | None = None,
     tpr_at: tuple[float, float] | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
     prior: float = 0.5,
+    batch_size: int | None = None,
+    dataset_size: int | None = None,
+    epochs: float | None = None,
+    sampling: str = "poisson",
+    adjacency: str = "add_remove",
 ) -> DPSGD:
     """Return the DP-SGD run with the smallest noise multiplier that keeps the target risk.
 
+    Parameters
+    ----------
+    sample_rate, steps : float, int
+        The run; or instead ``batch_size``, ``dataset_size`` and ``epochs``.
+    accuracy, advantage, tpr_at
+        The target, as for :func:`epsilon`; or ``epsilon`` together with ``delta``.
+    sampling, adjacency : str
+        As for :class:`whosin.DPSGD`.
+
+    Notes
+    -----
     The noise multiplier is at most 0.01 % above the smallest one that the pessimistic curve allows, and the returned
-    run was evaluated at its full resolution. A Gaussian approximation gives the start, coarse curves the slope,
-    so that a handful of full curves is enough.
+    run was evaluated at its full resolution. Most curves of the search are coarse; what a coarse grid adds hardly
+    depends on the noise, so two or three full curves are enough.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> run = wi.calibrate.dpsgd(batch_size=50, dataset_size=1000, epochs=2, epsilon=2.0, delta=1e-3)
+    >>> round(run.noise_multiplier, 2), run.steps
+    (0.86, 40)
     """
-    target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
-    rate = check_number("sample_rate", sample_rate, low=0.0, high=1.0)
-    count, prior = check_whole("steps", steps, high=MOST_STEPS), check_prior(prior)
+    if (epsilon is None) != (delta is None):
+        raise InputTypeError("epsilon and delta go together: the run is to be (ε, δ)-differentially private")
+    pair = None if epsilon is None or delta is None else (epsilon, delta)
+    target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at, epsilon=pair)
+    rate, count = _run_of(sample_rate, steps, batch_size, dataset_size, epochs)
+    prior = check_prior(prior)
+
+    def make(noise: float) -> DPSGD:
+        return DPSGD(noise, rate, count, sampling, adjacency)  # type: ignore[arg-type]
+
     blind = target.blind(prior)
-    if target.of(DPSGD(0.0, rate, count), prior) <= target.limit:
-        return DPSGD(0.0, rate, count)
+    if target.of(make(0.0), prior) <= target.limit:
+        return make(0.0)
     if target.limit <= blind:
         raise CalibrationError(
             f"{target} cannot be reached by any finite noise: guessing blindly already reaches "
             f"{blind:.6g} at prior {prior:g}"
         )
 
-    def excess(noise: float, coarseness: float) -> float:
-        spacing = coarseness * grid_step(noise, rate, count)
-        return max(0.0, target.on(sampled_gaussian_roc(noise, rate, count, spacing), prior) - blind)
+    def excess(noise: float, coarser: float = 1.0) -> float:
+        run = make(noise)
+        if target.name == "epsilon":
+            sides = (False,) if coarser > 1.0 else (False, True)
+            return max(epsilon_at(run_roc(run, outsider=side, coarser=coarser), target.fpr) for side in sides)
+        return max(0.0, target.on(run_roc(run, coarser=coarser), prior) - blind)
 
-    wanted = target.limit - blind
     try:
-        noise = _smallest_noise(excess, wanted, _gaussian_guess(target, rate, count, prior))
+        noise = _smallest_noise(excess, target.limit - blind, _gaussian_guess(target, rate, count, prior))
     except (ArithmeticError, ValueError):
         raise CalibrationError(f"{target} was not reached by any noise multiplier that can be computed with") from None
-    while target.of(DPSGD(noise, rate, count), prior) > target.limit:
+    while target.of(make(noise), prior) > target.limit:
         noise *= 1.0 + 0.1 * _NOISE_TOLERANCE
-    return DPSGD(noise, rate, count)
+    return make(noise)
 
 
-def _smallest_noise(excess: Callable[[float, float], float], wanted: float, start: float) -> float:
-    """Coarse curves first, for a start and a slope; then a handful at full resolution."""
-    coarse = smallest_below(lambda noise: excess(noise, 8.0), wanted, start, tolerance=1e-2, slope=-2.0)
-    rise = math.log(excess(1.01 * coarse, 8.0) or 1e-300) - math.log(excess(coarse, 8.0) or 1e-300)
-    slope = rise / math.log(1.01)
-    return smallest_below(lambda noise: excess(noise, 1.0), wanted, coarse, tolerance=_NOISE_TOLERANCE, slope=slope)
+def _run_of(
+    rate: float | None, steps: int | None, batch_size: int | None, dataset_size: int | None, epochs: float | None
+) -> tuple[float, int]:
+    """Sample rate and steps, as they are or from the batches."""
+    batches = (batch_size, dataset_size, epochs)
+    if rate is not None and steps is not None and batches == (None, None, None):
+        return check_number("sample_rate", rate, low=0.0, high=1.0), check_whole("steps", steps, high=MOST_STEPS)
+    if rate is None and steps is None and batch_size is not None and dataset_size is not None and epochs is not None:
+        return rate_and_steps(batch_size, dataset_size, epochs)
+    raise InputTypeError("a run needs sample_rate and steps, or batch_size, dataset_size and epochs")
+
+
+def _smallest_noise(excess: Callable[..., float], wanted: float, start: float) -> float:
+    """Search on coarse curves, corrected by what full ones say, until a full one is at or just below the target."""
+    aim, noise, most = wanted, start, 4
+    for _ in range(most):
+        noise = smallest_below(lambda x: excess(x, _COARSER), aim, noise, tolerance=0.1 * _NOISE_TOLERANCE, slope=-2.0)
+        found, here, beyond = excess(noise), excess(noise, _COARSER), excess(1.001 * noise, _COARSER)
+        if not found > 0.0 < beyond < here:
+            break
+        steeper = math.log(beyond / here) / math.log(1.001)
+        if found <= wanted and math.log(wanted / found) <= -0.5 * _NOISE_TOLERANCE * steeper:
+            return noise
+        aim *= wanted / found * (1.0 + 0.2 * _NOISE_TOLERANCE * steeper)
+    return smallest_below(excess, wanted, noise, tolerance=_NOISE_TOLERANCE, slope=-2.0)
 
 
 @dataclass(frozen=True)
@@ -218,6 +273,7 @@ class _Target:
     limit: float
     risk: risks.Risk
     fpr: float = 0.0
+    """Of a TPR the FPR at which it counts; of an ε its δ."""
 
     def of(self, guarantee: Guarantee, prior: float) -> float:
         if self.name == "posterior":
@@ -226,6 +282,8 @@ class _Target:
             return guarantee.accuracy(prior)
         if self.name == "advantage":
             return guarantee.advantage
+        if self.name == "epsilon":
+            return guarantee.implies(ApproxDP, delta=self.fpr).epsilon
         return float(guarantee.tpr_at(self.fpr))
 
     def kept(self, risk: float, least: float) -> bool:
@@ -233,12 +291,14 @@ class _Target:
         return risk <= self.limit and (risk in (least, 1.0) or risk * (1.0 + _ROUNDING) <= self.limit)
 
     def on(self, roc: Roc, prior: float) -> float:
-        return float(self.risk(roc, prior))
+        return epsilon_at(roc, self.fpr) if self.name == "epsilon" else float(self.risk(roc, prior))
 
     def blind(self, prior: float) -> float:
         return self.on(PureDP(0.0).roc, prior)
 
     def __str__(self) -> str:
+        if self.name == "epsilon":
+            return f"epsilon={self.limit:g} at delta={self.fpr:g}"
         return f"tpr_at=({self.limit:g}, {self.fpr:g})" if self.name == "tpr_at" else f"{self.name}={self.limit:g}"
 
 
@@ -251,6 +311,9 @@ def _one_target(**targets: Any) -> _Target:
         got = ", ".join(given) or "none"
         raise InputTypeError(f"exactly one target is needed of {', '.join(targets)}; got {got}")
     name, value = given.popitem()
+    if name == "epsilon":
+        limit, delta = check_number("epsilon", value[0], low=0.0), check_number("delta", value[1], low=0.0, high=1.0)
+        return _Target(name, limit, risks.advantage, delta)
     if name != "tpr_at":
         return _Target(name, check_probability(name, value), _RISKS[name])
     try:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,8 @@ from whosin.guarantees import (
 )
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.guarantees.implications.differential import epsilon_at
-from whosin.guarantees.sgd import outsider_divergence, roc_of_losses, sampled_divergence
+from whosin.guarantees.losses import law_of_divergence, roc_of_losses
+from whosin.guarantees.steps import sampled_divergence, step_of
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
@@ -195,9 +196,8 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> C
 @lru_cache(maxsize=64)
 def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Composition:
     parts = list(given)
-    adjacency: Literal["add_remove", "replace"] = (
-        "replace" if any(part._adjacency == "replace" for part in parts) else "add_remove"
-    )
+    compared = {part._adjacency for part in parts}
+    adjacency = compared.pop() if len(compared) == 1 else "replace" if compared else "add_remove"
     added, normal = _by_sum(parts, adjacency), _by_normals(parts, adjacency)
     target = _default_delta(parts, added, adjacency) if delta is None else delta
     found: list[tuple[float, float, str]] = []
@@ -212,7 +212,7 @@ def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Co
     found.append((math.inf, 1.0, "no bound"))
     epsilon, _, way = min(found, key=lambda way: way[0])
     advantage = min(1.0, *(advantage for _, advantage, _ in found))
-    total = ApproxDP(epsilon, target, adjacency) if target > 0.0 else PureDP(epsilon, adjacency)
+    total = ApproxDP(epsilon, target, adjacency) if target > 0.0 else PureDP(epsilon, adjacency)  # type: ignore[arg-type]
     return Composition(total, advantage, added, normal, way, len(parts))
 
 
@@ -244,9 +244,8 @@ def _mu(part: DifferentialPrivacy, adjacency: str) -> float | None:
     """μ of a Gaussian release, DP-SGD on full batches included; None for others."""
     if isinstance(part, GaussianDP):
         return part.implies(GaussianDP, adjacency=adjacency).mu
-    if isinstance(part, DPSGD) and part.sample_rate == 1.0 and part.noise_multiplier > 0.0:
-        mu = math.nextafter(math.sqrt(part.steps) / part.noise_multiplier, math.inf) if part.steps else 0.0
-        return 2.0 * mu if adjacency == "replace" else mu
+    if isinstance(part, DPSGD) and part.noise_multiplier > 0.0:
+        return part.under(adjacency).mu  # type: ignore[arg-type]
     return None
 
 
@@ -282,7 +281,7 @@ def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) 
     """The total by the product, both ways round where the curve of a DP-SGD run is not its own mirror image."""
     counts = Counter(_few([part for part in parts if _mu(part, adjacency) is None], adjacency))
     mu = _root_of_squares([mu for part in parts if (mu := _mu(part, adjacency)) is not None])
-    one_way = adjacency == "replace" or not any(isinstance(part, DPSGD) for part in counts)
+    one_way = all(_symmetric(part, adjacency) for part in counts)
     found = []
     for mirrored in (False,) if one_way else (False, True):
         pairs = [(_worst_pair(part, adjacency, mirrored), count) for part, count in counts.items()]
@@ -296,6 +295,13 @@ def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) 
         found.append(curve)
     epsilon = max(epsilon_at(roc, delta) for roc in found)
     return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
+
+
+def _symmetric(part: DifferentialPrivacy, adjacency: str) -> bool:
+    """Whether the curve is its own mirror image."""
+    if isinstance(part, DPSGD):
+        return adjacency == "replace" and part.sampling != "random_allocation"
+    return part._adjacency == adjacency and part.outsider_roc() is part.roc
 
 
 def _few(parts: list[DifferentialPrivacy], adjacency: str) -> list[DifferentialPrivacy]:
@@ -343,31 +349,18 @@ def _normal_pair(mu: float) -> Pair:
 
 def _worst_pair(part: DifferentialPrivacy, adjacency: str, mirrored: bool) -> Pair:
     """The pair that no pair under this guarantee exceeds."""
-    roc = part.replace_roc() if adjacency == "replace" else part.roc
-    roc = part.outsider_roc() if mirrored and isinstance(part, DPSGD) else roc
-    if roc.vertices is not None:
-        return _pair_of_curve(roc)
-    assert isinstance(part, DPSGD)
-    noise, rate = part.noise_multiplier, part.sample_rate
-    mu, low = 1.0 / noise, math.log1p(-rate)
-    high = min(_LARGEST_LOSS, float(np.logaddexp(low, math.log(rate) + mu * (10.0 + mu) - mu * mu / 2.0)))
-    if mirrored:
-        return _pair_of_divergence(lambda losses: outsider_divergence(noise, rate, losses), -high, -low)
-    return _pair_of_divergence(lambda losses: sampled_divergence(noise, rate, losses), low, high)
+    if isinstance(part, DPSGD):
+        part = part.under(adjacency)  # type: ignore[arg-type]
+        if part.roc.vertices is None:
+            step = step_of(part.noise_multiplier, part.sample_rate, part.sampling, adjacency, mirrored)
+            return _pair_of_divergence(step.divergence, step.low, min(step.high, _LARGEST_LOSS))
+    if part._adjacency != adjacency:
+        return _pair_of_curve(part.replace_roc())
+    return _pair_of_curve(part.outsider_roc() if mirrored else part.roc)
 
 
 def _pair_of_divergence(divergence: Callable[[Array], Array], low: float, high: float) -> Pair:
-    """The law that connects the dots: E_{e^t} at the points of the grid, and all that is left at infinite loss."""
-
-    def law(spacing: float) -> Any:
-        from dp_accounting.pld import pld_pmf
-
-        first, last = math.floor(low / spacing), math.ceil(high / spacing)
-        deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
-        falling = np.maximum.accumulate(deltas[::-1])[::-1]
-        return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
-
-    return law, low, high
+    return (lambda spacing: law_of_divergence(divergence, low, high, spacing)), low, high
 
 
 def _pair_of_curve(roc: Roc) -> Pair:

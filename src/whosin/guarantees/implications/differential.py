@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_number
@@ -141,8 +142,11 @@ def curve_epsilon(g: DifferentialPrivacy, delta: float, to: Adjacency) -> float:
     """Smallest ε at δ in both directions; for normal laws in closed form, where a small ε keeps its digits."""
     if isinstance(g, GaussianDP):
         return shifted_normal_epsilon(_gaussian_to_gaussian(g, to).mu, delta)
-    if isinstance(g, DPSGD) and g.sample_rate == 1.0:
-        return curve_epsilon(_sgd_to_gaussian(g, to), delta, to)
+    if isinstance(g, DPSGD):
+        run = g.under(to)
+        if run.mu is not None:
+            return shifted_normal_epsilon(run.mu, delta)
+        return max(epsilon_at(run.roc, delta), epsilon_at(run.outsider_roc(), delta))
     if to != g._adjacency:
         return epsilon_at(g.replace_roc(), delta)
     return max(epsilon_at(g.roc, delta), epsilon_at(g.outsider_roc(), delta))
@@ -150,11 +154,12 @@ def curve_epsilon(g: DifferentialPrivacy, delta: float, to: Adjacency) -> float:
 
 def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
     """Sampling only helps, so the run is no easier to attack than full batches; far out in the tail it is no harder."""
-    to = target_adjacency(g, adjacency)
-    if g.sample_rate == 0.0 or g.steps == 0:
-        return GaussianDP(0.0, to)
-    mu = math.sqrt(g.steps) / g.noise_multiplier if g.noise_multiplier > 0.0 else math.inf
-    return GaussianDP(2.0 * mu if to == "replace" else mu, to)
+    run = g.under(target_adjacency(g, adjacency))
+    if run.mu is None:
+        alone = run.sampling == "random_allocation" and run.adjacency == "add_remove"
+        once = replace(run, sampling="partition", adjacency="zero_out" if alone else run.adjacency)
+        run = once if run.sampling == "random_allocation" else replace(run, sample_rate=1.0)
+    return GaussianDP(cast(float, run.mu), target_adjacency(g, adjacency))
 
 
 def _to_concentrated(g: GaussianDP | PureDP, adjacency: str | None = None) -> ZeroConcentratedDP:
@@ -183,9 +188,12 @@ def epsilon_at(roc: Roc, delta: float) -> float:
 
 
 def target_adjacency(g: DifferentialPrivacy, wanted: str | None) -> Adjacency:
-    """Return the adjacency that is asked for, where it follows: the same one, or replace after two steps."""
+    """Return the adjacency that is asked for, where it follows: the same one, or replace after two steps.
+
+    Of a DP-SGD run the mechanism is known, so any.
+    """
     to = check_choice("adjacency", wanted or g._adjacency, ADJACENCIES)
-    if to in (g._adjacency, "replace"):
+    if isinstance(g, DPSGD) or to in (g._adjacency, "replace"):
         return cast(Adjacency, to)
     if to == "zero_out":
         raise ImplicationError(

@@ -1,0 +1,133 @@
+"""Laws of the privacy loss on a grid: rounded up, composed by FFT, and back to a curve.
+
+The divergence of a pair is rounded up onto a grid (connect the dots: Doroshenko et al. 2022) and composed by FFT, both
+by Google's dp-accounting. The composed law is finite, so its curve is piecewise linear: TPR(FPR) = min over ε of
+δ(ε) + e^ε·FPR, exact for the rounded-up law and therefore never below the truth. Rounding noise of the FFT is covered
+by extra mass at infinite loss.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.roc import Roc
+
+__all__ = ["MOST_POINTS", "composed_law", "law_of_divergence", "roc_of_law", "roc_of_losses"]
+
+Array = NDArray[np.float64]
+
+MOST_POINTS = 2**21
+_LOST = 1e-15  # mass beyond the grid, which counts as infinite loss
+_SHARES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0)  # of the slope that is best for a normal law
+
+
+def law_of_divergence(divergence: Callable[[Array], Array], low: float, high: float, spacing: float) -> Any:
+    """Return the law that connects the dots: E_{e^t} at the points of the grid, and what is left at infinite loss."""
+    from dp_accounting.pld import pld_pmf
+
+    first, last = math.floor(low / spacing), math.ceil(high / spacing)
+    deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
+    falling = np.maximum.accumulate(deltas[::-1])[::-1]
+    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+
+
+def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> Any:
+    """Return the law of a sum of so many draws of ``law_at(spacing)``, coarser where it spreads too far."""
+    one = law_at(spacing)
+    wider = 24.0 * _spread(one._lower_loss, one._probs, spacing) * math.sqrt(times) / MOST_POINTS
+    one = law_at(wider) if wider > spacing else one
+    if times == 1:
+        return one
+    low, high = _range_of_sum(one._probs, times)
+    return _by_squaring(one, times) if high - low > 4 * MOST_POINTS else _power(one, times, low, high)
+
+
+def _power(one: Any, times: int, low: int, high: int) -> Any:
+    """The law of the sum by one FFT; cells outside the range wrap round, and as much mass counts as infinite loss."""
+    from dp_accounting.pld import pld_pmf
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    size = next_fast_len(max(high - low + 1, len(one._probs)), real=True)
+    masses = irfft(rfft(one._probs, size) ** times, size)[np.arange(low, high + 1) % size]
+    infinite = min(1.0, _LOST - math.expm1(times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16))))
+    return pld_pmf.DensePLDPmf(one._discretization, one._lower_loss * times + low, masses, infinite, True)
+
+
+def _range_of_sum(masses: Array, times: int) -> tuple[int, int]:
+    """Cells between which a sum of draws lies but for a mass of 1e-15: Chernoff's limits, at slopes near the best."""
+    cells = np.arange(len(masses), dtype=np.float64)
+    mean = _dot(masses, cells)
+    deviation = math.sqrt(max(times * _dot(masses, (cells - mean) ** 2), 1e-30))
+    ends = []
+    for sign in (-1.0, 1.0):
+        best = math.inf
+        for share in _SHARES:
+            slope = share * math.sqrt(2.0 * -math.log(0.5 * _LOST)) / deviation
+            exponents = sign * slope * (cells - mean)
+            top = float(exponents.max())
+            moment = top + math.log(max(_dot(masses, np.exp(exponents - top)), 1e-300))
+            best = min(best, (times * moment - math.log(0.5 * _LOST)) / slope)
+        ends.append(times * mean + sign * best)
+    longest = times * (len(masses) - 1)
+    return max(0, math.floor(ends[0]) - 1), min(longest, math.ceil(ends[1]) + 1)
+
+
+def roc_of_law(law: Any) -> Roc:
+    """Return the member curve of a law of dp-accounting on a dense grid."""
+    return roc_of_losses(law._lower_loss, law._probs, law._infinity_mass, law._discretization)
+
+
+def _dot(masses: Array, values: NDArray[Any]) -> float:
+    """Σ mass·value in one thread: those of a BLAS would cost more than they save."""
+    return float(np.sum(masses * values))
+
+
+def _spread(lowest: int, masses: Array, spacing: float) -> float:
+    """Standard deviation of the finite losses."""
+    losses = (lowest + np.arange(len(masses))) * spacing
+    total = float(masses.sum())
+    mean = _dot(masses, losses) / total
+    return math.sqrt(max(0.0, _dot(masses, (losses - mean) ** 2) / total))
+
+
+def _by_squaring(losses: Any, steps: int) -> Any:
+    """Compose ``steps`` copies by doubling, cutting the tails each time: for when the direct limits are too wide."""
+    result = None
+    while steps:
+        if steps & 1:
+            result = losses if result is None else result.compose(losses, _LOST)
+        steps >>= 1
+        if steps:
+            losses = losses.compose(losses, _LOST)
+    return result
+
+
+def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:
+    """Return the member curve of a law of the privacy loss under "in", on a grid from ``lowest`` times ``spacing`` on.
+
+    Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
+    extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
+    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. The
+    likelihood ratios are rounded up by what the rounding of a loss, which grows with it, can take away.
+    """
+    noise_floor = max(0.0, -float(masses.min(initial=0.0)))
+    losses = (lowest + np.arange(len(masses))) * spacing
+    kept = masses > 0.0
+    p, losses = masses[kept][::-1], losses[kept][::-1]
+    missing = max(0.0, 1.0 - infinite - float(p.sum()))
+    certain = min(1.0, infinite + missing + len(masses) * noise_floor)
+    tpr = np.concatenate([[certain], certain + np.cumsum(p)])
+    with np.errstate(over="ignore"):
+        fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses))))])
+    inside = (fpr < 1.0) & (tpr < 1.0)
+    count = int(np.argmin(inside)) if not inside.all() else len(inside)
+    x, y = fpr[:count], tpr[:count]
+    if count and count < len(fpr) and fpr[count] < 1.0:
+        share = (1.0 - y[-1]) / (tpr[count] - y[-1])
+        x, y = np.append(x, x[-1] + share * (fpr[count] - x[-1])), np.append(y, 1.0)
+    return Roc(x, y) if count else Roc([0.0], [1.0])
