@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import inspect
 import json
@@ -9,7 +10,9 @@ import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import matplotlib
@@ -106,3 +109,14 @@ def save_png(figure: Figure, path: Path, description: str) -> None:
     notes = PngInfo()
     notes.add_text("Description", description)
     image.save(path, optimize=True, pnginfo=notes)
+
+
+def run_some(package: ModuleType, description: str) -> None:
+    """Run the files of a package of experiments that the command line names, or all of them."""
+    parser = argparse.ArgumentParser(prog=f"python -m {package.__name__}", description=description)
+    parser.add_argument("names", nargs="*", help=f"which of {', '.join(package.NAMES)}; all by default")
+    wanted = parser.parse_args().names
+    if unknown := sorted(set(wanted) - set(package.NAMES)):
+        parser.error(f"no such experiment: {', '.join(unknown)}; there are {', '.join(package.NAMES)}")
+    for name in wanted or package.NAMES:
+        import_module(f"{package.__name__}.{name}").main()

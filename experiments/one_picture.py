@@ -3,6 +3,7 @@
 Run ``python experiments/one_picture.py``; it writes docs/_static/one_picture.png.
 """
 
+import argparse
 from pathlib import Path
 
 import matplotlib
@@ -35,4 +36,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

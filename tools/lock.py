@@ -9,6 +9,7 @@ all platforms, so that a lock made on one machine holds on another. torch is lef
 
 from __future__ import annotations
 
+import argparse
 import html
 import json
 import re
@@ -99,4 +100,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     main()

@@ -179,7 +179,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/dimension.json and .png."""
     save("dimension", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -147,7 +147,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/outlier.json and .png."""
     save("outlier", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

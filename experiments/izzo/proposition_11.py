@@ -65,7 +65,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/proposition_11.json and .png."""
     save("proposition_11", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

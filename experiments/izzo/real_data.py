@@ -4,7 +4,7 @@ Records are scikit-learn's own: breast cancer (ten measured means) and diabetes.
 rest is the pool, of which a random half is drawn. Columns are standardised by the pool. Sizes are root mean squares
 over the numbers released, so that noises of different laws can be compared.
 
-``WHOSIN_IZZO_DATA=file.csv python -m experiments.izzo.real_data`` prints the same table for another file (no header,
+``WHOSIN_IZZO_DATA=file.csv python -m experiments.izzo real_data`` prints the same table for another file (no header,
 numeric columns, a label with two values last; at most 6,000 random rows are taken), such as UCI's ``adult.data``.
 Beyond a pool of 500 the average over neighbours is left out except for the mean.
 """
@@ -366,7 +366,3 @@ def main() -> None:
     data = compute()
     save("real_data", data, draw)
     (RESULTS / "real_data.md").write_text(markdown(data), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

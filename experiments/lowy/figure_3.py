@@ -56,7 +56,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_3.json and .png."""
     save("figure_3", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -56,7 +56,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_4.json and .png."""
     save("figure_4", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -143,7 +143,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_n.json and .png."""
     save("figure_n", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -107,7 +107,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_1.json and .png."""
     save("figure_1", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -75,7 +75,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_2.json and .png."""
     save("figure_2", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

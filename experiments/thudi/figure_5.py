@@ -59,7 +59,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_5.json and .png."""
     save("figure_5", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -84,7 +84,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_6.json and .png."""
     save("figure_6", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -106,7 +106,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/figure_7.json and .png."""
     save("figure_7", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

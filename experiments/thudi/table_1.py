@@ -66,7 +66,3 @@ def main() -> None:
     data = compute()
     save("table_1", data)
     (RESULTS / "table_1.md").write_text(markdown(data), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

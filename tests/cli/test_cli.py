@@ -234,8 +234,8 @@ def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
     for command in ("explain", "calibrate", "bounds", "demo"):
-        assert command in result.stdout
-        assert "--json" in run(command, "--help").stdout or command == "demo"
+        assert re.search(rf"^\W*{command}  +[A-Z]", result.stdout, re.M), command
+        assert ("--json" in run(command, "--help").stdout) == (command != "demo")
 
 
 # --- mistakes --------------------------------------------------------------------------------------------------------
@@ -349,3 +349,10 @@ def test_program_output_survives_a_plain_terminal():
     assert done.returncode == 0
     assert "\x1b[" not in done.stdout
     assert done.stderr == ""
+
+
+def test_version():
+    from importlib.metadata import version
+
+    result = run("--version")
+    assert (result.exit_code, result.stdout.strip()) == (0, version("whosin"))

@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.integrate import quad, trapezoid
 from scipy.optimize import brentq, linear_sum_assignment
-from scipy.special import erf, gammainc, gammaincc, gammaln, ndtr, ndtri
+from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri
 from scipy.stats import binom
 
 import whosin as wi
@@ -27,6 +27,7 @@ from experiments.izzo._common import Halves
 from experiments.izzo.noise import izzo_noise
 from experiments.izzo.noise import paper_scale as library_paper_scale
 from whosin.mechanisms.secure import SeededSource, norm_exponential
+from whosin.numerics.shift import divergence
 from whosin.protection import protect
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["izzo"]
@@ -99,15 +100,8 @@ def play(name, n, k, noise, scale):
 
 
 def shift(noise, distance, gamma=1.0):
-    """E_γ between unit noise and itself moved: the lemma's bound, written out (equality in one dimension)."""
-    distance = np.asarray(distance, dtype=float)
-    if noise == "laplace":
-        return np.where(distance > math.log(gamma), -np.expm1(0.5 * (math.log(gamma) - distance)), 0.0)
-    if gamma == 1.0:
-        return erf(distance / math.sqrt(8.0))
-    u = np.where(distance > 0.0, distance, 1.0)
-    bend = math.log(gamma) / u
-    return np.where(distance > 0.0, ndtr(u / 2 - bend) - gamma * ndtr(-u / 2 - bend), 0.0)
+    """E_γ between unit noise and itself moved, as the library computes it: the lemma's bound, rounded up."""
+    return divergence({"laplace": "norm_exponential"}.get(noise, noise), distance, math.log(gamma))
 
 
 def paper_scale(eta, moment, constant):

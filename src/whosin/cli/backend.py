@@ -23,6 +23,14 @@ ANSWER, JOIN = 5, 20
 """Seconds to wait for a scheduler, and for its workers."""
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from whosin import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @clean_errors
 def choose_backend(
     context: typer.Context,
@@ -43,6 +51,9 @@ def choose_backend(
             help="On this machine: how many workers where a command does not say. On a cluster: how many to wait for.",
         ),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
+    ] = False,
 ) -> None:
     if backend is None:
         sources = [context.get_parameter_source(name) for name in ("scheduler", "workers")]

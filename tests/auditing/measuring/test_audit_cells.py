@@ -93,8 +93,8 @@ def test_thinned_keeps_exact_points_and_both_ends():
     place = np.searchsorted(-full.thresholds, -few.thresholds)
     assert np.array_equal(full.found[place], few.found)
     assert np.array_equal(full.accused[place], few.accused)
-    assert few.thinned() is few or len(few.thinned().thresholds) <= 2010
-    assert full.roc.divergence(1.0) == pytest.approx(np.max(full.tpr - full.fpr), abs=2e-3)
+    assert len(full.thresholds) > 10 * len(few.thresholds)
+    assert full.roc().divergence(1.0) == pytest.approx(np.max(full.tpr - full.fpr), abs=2e-3)
 
 
 @given(

@@ -43,7 +43,7 @@ def test_coverage_together():
     """Both groups and their difference at once, at a level of 20 %; the truth follows from the chosen threshold."""
     rng = np.random.default_rng(1)
     misses = runs = 0
-    for run in range(80):
+    for run in range(36):
         x, y, labels = exposed(rng, 300)
         a = audit(x, y, groups=labels, rng=run, confidence_level=0.8)
         if a.attack.candidate.rule != "high":
@@ -59,8 +59,8 @@ def test_coverage_together():
             ):
                 misses += 1
                 break
-    assert runs > 40
-    assert binomtest(misses, runs, 0.2, alternative="greater").pvalue > 1e-6
+    assert runs > 16
+    assert binomtest(misses, runs, 0.2, alternative="greater").pvalue > 1e-4
 
 
 def test_scan_finds_the_group():
@@ -102,11 +102,11 @@ def test_scan_does_not_cry_wolf():
     """Nothing leaks and nothing differs: a group stands out in at most 2.5 % of audits, however many were searched."""
     rng = np.random.default_rng(3)
     alarms = 0
-    for run in range(40):
+    for run in range(20):
         columns = {str(i): [rng.integers(0, 5, 400) for _ in range(2)] for i in range(4)}
         table = audit(rng.normal(size=400), rng.normal(size=400), rng=run).groups.scan(columns, min_size=5)
         alarms += any(row.stands_out for row in table)
-    assert binomtest(alarms, 40, 0.025, alternative="greater").pvalue > 1e-6
+    assert binomtest(alarms, 20, 0.025, alternative="greater").pvalue > 1e-4
 
 
 def test_named_columns_and_a_group_on_one_side():

@@ -68,7 +68,7 @@ def test_exact_coverage(r, q, p, without):
 
 def test_a_record_is_not_evidence_about_itself():
     """Limits that counted it would miss three times as often as they may: 20 members of 500 rare answers."""
-    rng, misses, runs = np.random.default_rng(0), 0, 60
+    rng, misses, runs = np.random.default_rng(0), 0, 25
     for run in range(runs):
         x, y = rng.integers(500, size=20), rng.integers(500, size=20_000)
         table = audit(x, y, kind="discrete", confidence_level=0.99, rng=run).individual
@@ -155,12 +155,12 @@ def test_simultaneous_limits_cover_all_cells():
     truth = r / (r + q)
     rng = np.random.default_rng(1)
     misses = 0
-    for run in range(100):
+    for run in range(40):
         x, y = rng.choice(4, 80, p=r), rng.choice(4, 80, p=q)
         table = audit(x, y, rng=run, confidence_level=0.8).individual
         who = np.concatenate([x, y])
         misses += np.any((table.simultaneous_lower > truth[who]) | (table.simultaneous_upper < truth[who]))
-    assert binomtest(int(misses), 100, 0.2, alternative="greater").pvalue > 1e-6
+    assert binomtest(int(misses), 40, 0.2, alternative="greater").pvalue > 1e-4
 
 
 def test_highest():
@@ -187,15 +187,15 @@ def test_ties_stand_without_regard_to_sides():
 
 @pytest.mark.parametrize("queries", [1, 3])
 def test_scores_of_a_null_audit_tell_nothing(queries):
-    """Mean AUC of 16 audits without a leak: within .02 of a half. With ratios that count a record it was .57."""
+    """Mean AUC of 8 audits without a leak: within .03 of a half. With ratios that count a record it was .57."""
     rng = np.random.default_rng(queries)
     values = []
-    for _ in range(16):
+    for _ in range(8):
         x, y = rng.normal(size=(285, queries)), rng.normal(size=(285, queries))
         table = audit(x, y).individual
         ranks = rankdata(table.score)[:285]
         values.append((ranks.sum() - 285 * 286 / 2) / 285**2)
-    assert np.mean(values) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(values) == pytest.approx(0.5, abs=0.03)
 
 
 def test_plot():

@@ -63,10 +63,10 @@ def test_coverage_of_f1():
     truth = TRUTH.risk(F1, 0.4)
     rng = np.random.default_rng(1)
     misses = 0
-    for run in range(80):
+    for run in range(32):
         found = audit(rng.normal(1, 1, 150), rng.normal(0, 1, 150), prior=0.4, confidence_level=0.8, rng=run).risk(F1)
         misses += not found.lower <= truth <= found.upper
-    assert binomtest(misses, 80, 0.2, alternative="greater").pvalue > 1e-6
+    assert binomtest(misses, 32, 0.2, alternative="greater").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("prior", [0.1, 0.5])
@@ -74,12 +74,12 @@ def test_ppv_of_noise_is_the_prior(prior):
     """Pure noise: every attack has PPV p. The unconstrained maximum would be far more."""
     rng = np.random.default_rng(2)
     misses = 0
-    for run in range(60):
+    for run in range(24):
         a = audit(rng.normal(size=300), rng.normal(size=300), prior=prior, rng=run, confidence_level=0.8)
         misses += not a.risk("ppv", min_share=0.05).lower <= prior <= a.risk("ppv", min_share=0.05).upper
         found = a.risk("npv", min_share=0.05)
         misses += not found.lower <= 1 - prior <= found.upper
-    assert binomtest(misses, 120, 0.2, alternative="greater").pvalue > 1e-6
+    assert binomtest(misses, 48, 0.2, alternative="greater").pvalue > 1e-4
 
 
 def test_ppv_at_an_fpr():
@@ -137,7 +137,7 @@ def test_tpr_at_low_fpr():
     """The realised FPR is near the one asked for, and both rates are covered together."""
     rng = np.random.default_rng(3)
     misses = 0
-    for run in range(60):
+    for run in range(30):
         a = audit(rng.normal(2, 1, 600), rng.normal(0, 1, 600), rng=run, confidence_level=0.8)
         at = a.tpr_at(0.01)
         attack = a.evidence.choose(_at_fpr(0.01))
@@ -146,7 +146,7 @@ def test_tpr_at_low_fpr():
         assert at.estimate == attack.tpr
         tpr, fpr = norm.sf(attack.threshold - 2), norm.sf(attack.threshold)
         misses += not (at.lower <= tpr <= at.upper and at.fpr.lower <= fpr <= at.fpr.upper)
-    assert binomtest(misses, 60, 0.2, alternative="greater").pvalue > 1e-6
+    assert binomtest(misses, 30, 0.2, alternative="greater").pvalue > 1e-4
     assert at.target == 0.01
     assert set(at.to_dict()) >= {"estimate", "lower", "upper", "confidence_level", "target", "fpr"}
     assert "asked for 0.01" in str(at)
