@@ -8,6 +8,7 @@ from whosin.auditing.measuring.compare import Comparison
 from whosin.auditing.measuring.estimate import Estimate, TprAtFpr
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.groups import GroupRow, GroupTable
+from whosin.auditing.measuring.guesses import OneRunComparison
 from whosin.auditing.measuring.individual import Individual
 from whosin.auditing.measuring.run import audit, run_audit
 from whosin.auditing.measuring.verdict import Verdict
@@ -15,7 +16,7 @@ from whosin.auditing.releases.copies import Copies, count_copies
 from whosin.auditing.releases.release_size import ReleaseSize
 from whosin.auditing.releases.sides import Dependence, Drift
 from whosin.auditing.releases.synthetic import SyntheticAudit, audit_synthetic
-from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
+from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 
 if TYPE_CHECKING:
     from whosin.auditing.models.sequences import token_scores

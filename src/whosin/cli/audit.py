@@ -59,7 +59,8 @@ def audit(
     prior: Annotated[float, typer.Option(help="Probability that a record is a member, before anything is seen.")] = 0.5,
     confidence_level: Annotated[float, typer.Option(help="Probability that the limits of an estimate hold.")] = 0.95,
     assignment: Annotated[
-        str, typer.Option(help="How members were chosen: unknown, random or, for scores, 'independent trainings'.")
+        str,
+        typer.Option(help="How members were chosen: unknown, random, coins, or 'independent trainings' (scores)."),
     ] = "unknown",
     target: Annotated[
         float | None, typer.Option(help="Largest tolerable advantage: says how many rows may be released.")

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.stats import binom, binomtest
 
 import whosin as wi
-from whosin.auditing.runs import one_run_bound
+from whosin.auditing.measuring import guess_bound
 from whosin.auditing.runs.one_run import audit_one_run
 from whosin.errors import AssumptionWarning, ImplicationError, InputError, InputTypeError
 
@@ -55,7 +55,7 @@ WORLDS = [(m, r, v) for m in (1, 2, 3) for r in range(1, m + 1) for v in range(1
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.0), (1.0, 0.01), (1.0, 0.1), (3.0, 0.03)])
 def test_the_bound_is_the_worst_mechanism(m, r, v, epsilon, delta):
     """The closed form is the largest chance over all mechanisms: neither below it nor above."""
-    limit = one_run_bound.p_value(m, r, v, epsilon, delta)
+    limit = guess_bound.p_value(m, r, v, epsilon, delta)
     exact = worst_case(m, r, v, epsilon, delta)
     assert exact <= limit + 1e-9
     assert exact == pytest.approx(limit, rel=2e-6)
@@ -102,26 +102,26 @@ def worst_curve(m, r, v, gammas, deltas, mirrored=None):
 @pytest.mark.parametrize("mu", [0.5, 1.0])
 def test_curves_against_every_mechanism(m, r, v, mu):
     """All mechanisms that keep the promise at the γ looked at: the certificate is their largest chance."""
-    allowed = one_run_bound.symmetric_divergence(wi.GaussianDP(mu).roc)
-    gammas = one_run_bound._gammas(allowed)[::3]
+    allowed = guess_bound.symmetric_divergence(wi.GaussianDP(mu).roc)
+    gammas = guess_bound._gammas(allowed)[::3]
     exact = worst_curve(m, r, v, gammas, [allowed(g) for g in gammas])
-    fine = one_run_bound.curve_p_value(allowed, m, r, v)
+    fine = guess_bound.curve_p_value(allowed, m, r, v)
     assert fine <= exact + 1e-6
     deltas = np.array([allowed(g) for g in gammas])
-    found = one_run_bound._multipliers(gammas, deltas, m, r, v)
-    assert one_run_bound.certified(gammas, deltas, found, m, r, v) == pytest.approx(exact, abs=1e-5)
+    found = guess_bound._multipliers(gammas, deltas, m, r, v)
+    assert guess_bound.certified(gammas, deltas, found, m, r, v) == pytest.approx(exact, abs=1e-5)
 
 
 def test_a_promise_that_differs_by_direction_enters_by_its_mean():
     promise = wi.DPSGD(0.7, 0.3, 2).roc
-    allowed = one_run_bound.symmetric_divergence(promise)
-    gammas = one_run_bound._gammas(allowed)[::3]
+    allowed = guess_bound.symmetric_divergence(promise)
+    gammas = guess_bound._gammas(allowed)[::3]
     one, other = ([curve.divergence(g) for g in gammas] for curve in (promise, promise.reversed()))
     assert max(abs(a - b) for a, b in zip(one, other, strict=True)) > 0.01
     for m, r, v in ((2, 2, 2), (3, 2, 2)):
         deltas = np.array([allowed(g) for g in gammas])
-        found = one_run_bound._multipliers(gammas, deltas, m, r, v)
-        limit = one_run_bound.certified(gammas, deltas, found, m, r, v)
+        found = guess_bound._multipliers(gammas, deltas, m, r, v)
+        limit = guess_bound.certified(gammas, deltas, found, m, r, v)
         assert worst_curve(m, r, v, gammas, one, other) <= limit + 1e-6
 
 
@@ -131,8 +131,8 @@ def test_a_promise_that_differs_by_direction_enters_by_its_mean():
 )
 def test_curves_at_sizes_that_cannot_be_enumerated(mu, m, r, v, exact):
     """Values of the linear programme with 60 values of γ (to 3 digits); 0 stands for "only the certificate"."""
-    allowed = one_run_bound.symmetric_divergence(wi.GaussianDP(mu).roc)
-    found = one_run_bound.curve_p_value(allowed, m, r, v)
+    allowed = guess_bound.symmetric_divergence(wi.GaussianDP(mu).roc)
+    found = guess_bound.curve_p_value(allowed, m, r, v)
     if exact:
         assert exact - 5e-4 < found < exact + 2e-3
     rng = np.random.default_rng(0)
@@ -154,28 +154,28 @@ def test_certificates_hold_for_any_multipliers(seed):
     deltas = np.array([roc.divergence(g) for g in gammas])
     multipliers = rng.exponential(m, 5) * (rng.random(5) < 0.7)
     truth = binom.sf(v - 1, r, 1 / (1 + math.exp(-epsilon)))
-    assert one_run_bound.certified(gammas, deltas, multipliers, m, r, v) >= truth - 1e-12
+    assert guess_bound.certified(gammas, deltas, multipliers, m, r, v) >= truth - 1e-12
 
 
 @given(st.integers(1, 300), st.data(), st.sampled_from([0.0, 1e-6, 1e-3, 0.05]))
 def test_p_values_are_monotone(r, data, delta):
     v, extra = data.draw(st.integers(0, r)), data.draw(st.integers(0, 50))
-    at = [one_run_bound.p_value(r + extra, r, v, e, delta) for e in (0.0, 0.3, 1.0, 3.0, 20.0, 800.0)]
+    at = [guess_bound.p_value(r + extra, r, v, e, delta) for e in (0.0, 0.3, 1.0, 3.0, 20.0, 800.0)]
     assert all(a <= b * (1 + 1e-8) for a, b in itertools.pairwise(at))
     assert at[-1] == 1.0
     if v:
-        assert at[2] <= one_run_bound.p_value(r + extra, r, v - 1, 1.0, delta) * (1 + 1e-8)
+        assert at[2] <= guess_bound.p_value(r + extra, r, v - 1, 1.0, delta) * (1 + 1e-8)
 
 
 @given(st.integers(1, 400), st.data(), st.sampled_from([0.0, 1e-6, 1e-4, 1e-2]), st.sampled_from([0.05, 0.001]))
 def test_every_epsilon_below_the_limit_is_refuted(r, data, delta, beta):
     v, extra = data.draw(st.integers(0, r)), data.draw(st.integers(0, 50))
-    limit = one_run_bound.epsilon_lower(r + extra, r, v, delta, beta)
+    limit = guess_bound.epsilon_lower(r + extra, r, v, delta, beta)
     for epsilon in np.linspace(0.0, limit, 7) if limit > 0 else []:
-        assert one_run_bound.p_value(r + extra, r, v, float(epsilon), delta) <= beta * (1 + 1e-8)
-    assert limit <= one_run_bound.epsilon_lower(r, r, v, 0.0, beta)
+        assert guess_bound.p_value(r + extra, r, v, float(epsilon), delta) <= beta * (1 + 1e-8)
+    assert limit <= guess_bound.epsilon_lower(r, r, v, 0.0, beta)
     if delta == 0.0 and v < r:
-        above = one_run_bound.p_value(r, r, v, limit + 1e-6, 0.0)
+        above = guess_bound.p_value(r, r, v, limit + 1e-6, 0.0)
         assert above > beta * (1 - 1e-8)
 
 
@@ -192,12 +192,12 @@ def test_golden_numbers():
     """All right: q^r = β, so ε = logit β^{1/r}. 700 of 1000: brentq on scipy's binom.sf."""
     for r in (10, 100, 1000):
         q = 0.05 ** (1 / r)
-        assert one_run_bound.epsilon_lower(r, r, r, 0.0, 0.05) == pytest.approx(math.log(q / (1 - q)), rel=1e-8)
-    assert one_run_bound.epsilon_lower(1000, 1000, 700, 0.0, 0.05) == pytest.approx(0.73201, abs=2e-5)
+        assert guess_bound.epsilon_lower(r, r, r, 0.0, 0.05) == pytest.approx(math.log(q / (1 - q)), rel=1e-8)
+    assert guess_bound.epsilon_lower(1000, 1000, 700, 0.0, 0.05) == pytest.approx(0.73201, abs=2e-5)
     for m, r, v, epsilon, delta, exact in TABLE:
-        assert one_run_bound.p_value(m, r, v, epsilon, delta) == pytest.approx(exact, abs=6e-5)
-    assert one_run_bound.epsilon_lower(100, 100, 50, 0.0, 0.05) == 0.0
-    assert one_run_bound.epsilon_lower(100, 100, 100, 0.5, 0.05) == 0.0
+        assert guess_bound.p_value(m, r, v, epsilon, delta) == pytest.approx(exact, abs=6e-5)
+    assert guess_bound.epsilon_lower(100, 100, 50, 0.0, 0.05) == 0.0
+    assert guess_bound.epsilon_lower(100, 100, 100, 0.5, 0.05) == 0.0
 
 
 def laplace_run(rng, m, epsilon):
@@ -261,7 +261,7 @@ def test_several_ways_cost_confidence():
     assert [c.guesses for c in among.counts] == [1000, 100, 100]
     assert among.counts[1] == among.counts[2] == alone.counts[0]
     assert 0 < among.epsilon_lower < alone.epsilon_lower
-    assert among.epsilon_lower == one_run_bound.epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
+    assert among.epsilon_lower == guess_bound.epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
     assert among.epsilon_lower_at(0.0) == among.epsilon_lower
     assert among.p_value(among.epsilon_lower + 1e-6) > 0.05
     grid = audit_one_run(scores, included, rng=0)

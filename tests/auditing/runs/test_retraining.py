@@ -16,6 +16,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import KNeighborsClassifier
 
 import whosin as wi
+from whosin.auditing.measuring import guesses
 from whosin.auditing.runs import coin_limits, retrained, trainings
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead
 from whosin.errors import ImplicationError, InputError, InputTypeError
@@ -89,7 +90,7 @@ def exact_chance(n, each, units, epsilon, delta, right):
 @given(st.integers(1, 6), st.integers(1, 12), st.floats(0, 3), st.sampled_from([1e-4, 0.01, 0.1]), st.data())
 def test_pooled_guesses_under_approximate_dp(n, units, epsilon, delta, data):
     right = data.draw(st.integers(0, n * units))
-    found = coin_limits.Guessed((right,) + (0,) * (n - 1), (units,) * n, (units,) * n)
+    found = guesses.Guessed((right,) + (0,) * (n - 1), (units,) * n, (units,) * n)
     assert found.p_value(epsilon, delta) >= exact_chance(n, units, units, epsilon, delta, right) - 1e-12
     assert found.p_value(epsilon, delta) >= found.p_value(epsilon, 0.0) - 1e-12
     limit = found.epsilon_lower(delta, 0.05)
@@ -117,10 +118,10 @@ def test_single_units_of_balanced_halves_are_not():
 def test_guessing_pairs_counts_what_it_says():
     coins = np.array([[True, True, False, False], [True, False, True, False]])
     scores = np.where(coins, 1.0, 0.0)
-    found = coin_limits.guessed_pairs(scores, coins, 9, np.random.default_rng(0))
+    found = guesses.guessed_pairs(scores, coins, 9, np.random.default_rng(0))
     assert (found.right, found.guesses, found.coins) == ((2, 2), (2, 2), (2, 2))
-    assert coin_limits.guessed_pairs(0 * scores, coins, 1, np.random.default_rng(0)).right == (0, 0)
-    assert coin_limits.guessed_units(scores, coins, (2, 1)).right == (3, 3)
+    assert guesses.guessed_pairs(0 * scores, coins, 1, np.random.default_rng(0)).right == (0, 0)
+    assert guesses.guessed_units(scores, coins, (2, 1)).right == (3, 3)
 
 
 def test_fisher_holds_a_curve_against_many_trainings():
@@ -132,7 +133,7 @@ def test_fisher_holds_a_curve_against_many_trainings():
         z = rng.normal(mu / 2, 1.0, (10, 60))
         surest = np.take_along_axis(z, np.argsort(-np.abs(z), axis=1)[:, :12], axis=1)
         right = tuple(int(n) for n in (surest > 0).sum(axis=1))
-        return coin_limits.Guessed(right, (12,) * 10, (60,) * 10).curve_p_value(promise.roc)
+        return guesses.Guessed(right, (12,) * 10, (60,) * 10).curve_p_value(promise.roc)
 
     assert sum(value(0.8) <= 0.2 for _ in range(5)) <= 2
     assert value(3.0) < 0.02

@@ -40,6 +40,7 @@ _ASSIGNMENT = {
     "unknown": "nobody checked whether members and non-members differ for reasons other than the training: a "
     "difference that was there before counts as a leak",
     "random": "who became a member was decided at random, so members and non-members differ by the training alone",
+    "coins": "a fair coin for each decided who became a member: members and non-members differ by the training alone",
     "independent trainings": "every score comes from a training of its own, of a record included at random",
 }
 

@@ -6,8 +6,8 @@ trained model, however many, are one draw: an attack that does better on them th
 and non-members differ for other reasons (Xu et al., theorem 1(4) is false for a fixed training set). So "violated"
 is said only for scores that each come from a training of its own, of records that were included at random, and in the
 way of which the promise speaks: one that compares data sets of one size (replace one) is not broken by a release that
-gives the number of records away. One run can refute a promise too, by the theorem of Steinke, Nasr and Jagielski
-(2023), whose test is not this one.
+gives the number of records away. One run can refute a promise too, by guesses about coins
+(:mod:`whosin.auditing.measuring.guesses`), whose test is not this one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Array = NDArray[np.float64]
 Rates = tuple[Array, Array]
 """FPRs and TPRs."""
 
-ASSIGNMENTS = ("unknown", "random", "independent trainings")
+ASSIGNMENTS = ("unknown", "random", "coins", "independent trainings")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def compare(
     allowed = float(guarantee.roc.tpr(limits.fpr_upper))
     promised = guarantee.advantage
     records = len(evidence.fit_members) + len(evidence.fit_non_members)
-    own_training = assignment == "independent trainings" or (assignment == "random" and trainings >= records)
+    own_training = assignment == "independent trainings" or (assignment in ("random", "coins") and trainings >= records)
     if limits.tpr_lower > allowed:
         verdict = "violated" if own_training else "exceeds the promise on this model"
     else:

@@ -16,6 +16,7 @@ from whosin.auditing.measuring.compare import Comparison
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.groups import GroupTable
 from whosin.auditing.measuring.run import run_audit
+from whosin.auditing.releases.chance_split import compare_by_chance
 from whosin.auditing.releases.columns import RevealingColumns
 from whosin.auditing.releases.copies import NO_HOLDOUT
 from whosin.auditing.releases.release_size import ReleaseSize, release_size
@@ -57,6 +58,11 @@ class SyntheticAudit(Audit):
     fingerprints: Mapping[str, str] = field(default_factory=dict, repr=False)
     """SHA-256 of each table."""
     material: ReleaseAnswers | None = field(default=None, repr=False)
+
+    @property
+    def copies_by_chance(self) -> float:
+        """How many members would appear word for word if they did so as often as outsiders do."""
+        return self.copies[1] * self.members / self.non_members
 
     @cached_property
     def release_size(self) -> ReleaseSize | None:
@@ -118,12 +124,28 @@ class SyntheticAudit(Audit):
     def compare(self, guarantee: Guarantee, *, assignment: str | None = None, trainings: int = 1) -> Comparison:
         """Hold the measurement against a promise, as :meth:`Audit.compare` does.
 
-        One release comes from one training, which cannot refute a promise: the answer is never "violated".
+        One release comes from one training, which refutes a promise only where chance decided who was trained on: then
+        every record is a canary (:mod:`whosin.auditing.releases.chance_split`), the answer may be "violated", and
+        ``epsilon_lower`` is a limit on the ε of the training.
         """
         _check_one_training(assignment)
         if trainings != 1:
             raise InputError(f"trainings must be 1 for a release, which comes from one training, got {trainings!r}")
-        return super().compare(guarantee, assignment=assignment)
+        found = super().compare(guarantee, assignment=assignment)
+        if found.assignment == "unknown" or self.problem is not None:
+            return found
+        coins, experiment = found.assignment == "coins", self.splits.experiment
+        tested = compare_by_chance(experiment, guarantee, coins=coins, alpha=self._delta, seed=self.splits.seed)
+        if tested is None:
+            return found
+        violated = tested.verdict == "violated"
+        return replace(
+            found,
+            verdict="violated" if violated else found.verdict,
+            text=tested.text if violated else f"{found.text} Chance decided who was trained on: {tested.text}",
+            epsilon_lower=tested.epsilon_lower,
+            delta=tested.delta,
+        )
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert, the verdict first."""
@@ -132,7 +154,7 @@ class SyntheticAudit(Audit):
         if inside or outside:
             sentences.append(
                 f" {inside} of {self.members} members and {outside} of {self.non_members} outsiders appear in the "
-                "release word for word."
+                f"release word for word; chance alone would give about {self.copies_by_chance:.3g} of the members."
             )
         standing = [row.name for row in (*self.groups, *self.exposed_groups) if row.stands_out]
         if standing and self.problem is None:
@@ -155,7 +177,11 @@ class SyntheticAudit(Audit):
             "columns": list(self.columns),
             "revealing_columns": None if revealing is None else revealing.to_dict(),
             "shared_rows": self.shared_rows,
-            "copies": {"members": self.copies[0], "non_members": self.copies[1]},
+            "copies": {
+                "members": self.copies[0],
+                "non_members": self.copies[1],
+                "members_by_chance": self.copies_by_chance,
+            },
             "near_copies": None
             if self.near_copies is None
             else {"members": self.near_copies[0], "non_members": self.near_copies[1]},
@@ -222,8 +248,10 @@ def audit_synthetic(
     person : str or pair of arrays, optional
         The column of train and holdout that says whose a row is, which is then not compared, or identifiers of the
         training and of the held-out rows. Several rows of one person count once.
-    assignment : {"unknown", "random"}
-        Whether chance decided which rows were trained on.
+    assignment : {"unknown", "random", "coins"}
+        Whether chance decided which rows (or people) were trained on: "random" if they were drawn from all rows here,
+        "coins" if a fair coin of its own decided on each. Then ``compare`` can refute a promise of differential
+        privacy: under replacement of a row, and with "coins" under adding or removing one too.
     block_rows : int, optional
         Read the release in blocks of so many rows, however small it is; 1,048,576 by default for those that are large.
         The answers do not depend on it; time does, as larger blocks sort better.
@@ -371,7 +399,7 @@ def _seeded(rng: Any) -> tuple[str, ...]:
 def _check_one_training(assignment: str | None) -> None:
     if assignment == "independent trainings":
         raise InputError(
-            "assignment must be 'unknown' or 'random' for a release, which comes from one training, "
+            "assignment must be 'unknown', 'random' or 'coins' for a release, which comes from one training, "
             "got 'independent trainings'"
         )
 

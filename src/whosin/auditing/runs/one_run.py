@@ -8,7 +8,7 @@ q = e^ε/(1+e^ε).
 Binomial(r, q), because each guess is right with probability at most q given the model and the coins before it. So
 P(R ≥ v) ≤ f(v) = P(Binomial(r, q) ≥ v), with equality for randomised response.
 
-*Approximate DP and whole curves*: the worst case over all mechanisms is in :mod:`whosin.auditing.runs.one_run_bound`.
+*Approximate DP and whole curves*: the worst case of all mechanisms is in :mod:`whosin.auditing.measuring.guess_bound`.
 
 *People.* Where all records of a person share one coin, a person is the canary: m people, one guess each, and the ε is
 that of adding or removing all records of a person.
@@ -27,8 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
+from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
+from whosin.auditing.measuring.guesses import OneRunComparison, comparison_of
 from whosin.auditing.measuring.people import people_in
-from whosin.auditing.runs.one_run_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
 from whosin.errors import (
     AssumptionWarning,
     ImplicationError,
@@ -41,7 +42,7 @@ from whosin.errors import (
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import dkw_radius
-from whosin.numerics.rounding import at_least, at_most
+from whosin.numerics.rounding import at_least
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -222,40 +223,6 @@ class OneRunAudit:
         return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
 
 
-@dataclass(frozen=True)
-class OneRunComparison:
-    """What one run says about a promise."""
-
-    verdict: str
-    """"violated" or "inconclusive"."""
-    text: str
-    p_value: float
-    """Upper limit on the chance of so many right guesses under the promise."""
-    epsilon_lower: float
-    epsilon_promised: float
-    delta: float
-    confidence_level: float
-    guarantee: Guarantee
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything for JSON."""
-        plain = ("verdict", "text", "p_value", "epsilon_lower", "delta", "confidence_level")
-        promised = self.epsilon_promised
-        return {
-            **{name: getattr(self, name) for name in plain},
-            "epsilon_promised": promised if math.isfinite(promised) else str(promised),
-            "guarantee": self.guarantee.to_dict(),
-        }
-
-    def __str__(self) -> str:
-        return f"{self.verdict}: {self.text}"
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p><b>{escape(self.verdict)}</b></p><p>{escape(self.text)}</p>"
-
-
 def audit_one_run(
     scores: ArrayLike,
     included: ArrayLike,
@@ -307,7 +274,7 @@ def audit_one_run(
     ----------
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run. Mahloujifar, Melis, Chaudhuri (2024),
     Auditing f-differential privacy in one run. The worst cases for (ε, δ) and for curves are our own
-    (:mod:`whosin.auditing.runs.one_run_bound`).
+    (:mod:`whosin.auditing.measuring.guess_bound`).
     """
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
@@ -400,32 +367,3 @@ def _as_dp(guarantee: Any) -> DifferentialPrivacy:
             "published under it. Use a guarantee with adjacency='add_remove'"
         )
     return promise
-
-
-def comparison_of(
-    guarantee: Guarantee,
-    value: float,
-    limit: float,
-    delta: float,
-    confidence_level: float,
-    counted: str,
-    for_people: bool,
-) -> OneRunComparison:
-    """Return the verdict on a promise under which so many right guesses have at most a chance of ``value``."""
-    violated = value <= 1.0 - confidence_level
-    promised = f"{guarantee} for all records of a person together" if for_people else str(guarantee)
-    if violated:
-        text = (
-            f"{counted}; under {promised} that many have a chance of at most {at_most(value)}. The training is not "
-            "what was promised, or chance did not decide who was in as assumed"
-        )
-        text += f"; ε is at least {at_least(limit)}" + (f" at δ = {delta:g}." if delta else ".") if limit > 0.0 else "."
-    else:
-        text = (
-            f"{counted}; under {promised} the chance of that is only limited by {at_most(value)}. This does not refute "
-            "the promise, and does not confirm it: a stronger attack, or more coins, may tell more."
-        )
-    slope = max(guarantee.roc.slope_for(delta), guarantee.roc.reversed().slope_for(delta))
-    promised_epsilon = getattr(guarantee, "epsilon", math.log(slope) if slope > 0.0 else 0.0)
-    verdict = "violated" if violated else "inconclusive"
-    return OneRunComparison(verdict, text, value, limit, promised_epsilon, delta, confidence_level, guarantee)

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from whosin.answers import Answer
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.guesses import OneRunComparison, guessed_pairs
 from whosin.auditing.measuring.verdict import Verdict
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead, scores_crossed
-from whosin.auditing.runs.coin_limits import guessed_pairs, mean_at_least, typical
-from whosin.auditing.runs.one_run import OneRunAudit, OneRunComparison, audit_one_run
+from whosin.auditing.runs.coin_limits import mean_at_least, typical
+from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 from whosin.auditing.runs.retrained_people import RetrainedIndividual, individual_risks
 from whosin.auditing.runs.trained_promise import compare_over_trainings, epsilon_lower, matching_rng
 from whosin.auditing.runs.trainings import Generator, Trainings

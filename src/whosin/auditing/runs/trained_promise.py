@@ -1,4 +1,4 @@
-"""A promise held against trainings whose coins are known (:mod:`whosin.auditing.runs.coin_limits`)."""
+"""A promise held against trainings whose coins are known (:mod:`whosin.auditing.measuring.guesses`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.auditing.runs.coin_limits import Guessed, guess_counts, guessed_pairs, guessed_units, pair_count
-from whosin.auditing.runs.one_run import OneRunComparison, comparison_of
+from whosin.auditing.measuring.guesses import (
+    CURVE_SHARE,
+    Guessed,
+    OneRunComparison,
+    comparison_of,
+    guess_counts,
+    guessed_pairs,
+    guessed_units,
+    pair_count,
+    what_is_tested,
+)
 from whosin.auditing.runs.trainings import Trainings
 from whosin.errors import ImplicationError, InputError, check_choice
-from whosin.guarantees import MIP, PMP, ApproxDP, Guarantee, PureDP
+from whosin.guarantees import MIP, PMP, Guarantee
 from whosin.guarantees.dp import ADJACENCIES, DifferentialPrivacy
 from whosin.numerics.rounding import at_least, at_most
 
@@ -19,9 +28,6 @@ if TYPE_CHECKING:
     from whosin.auditing.runs.retrained import RetrainedAudit, Scores
 
 __all__ = ["compare_over_trainings", "epsilon_lower", "matching_rng"]
-
-CURVE_SHARE = 5
-"""A whole curve is held against the surest fifth of the guesses, or fewer."""
 
 
 def epsilon_lower(scores: Scores, trainings: Trainings, delta: float, adjacency: str, alpha: float) -> float:
@@ -63,24 +69,14 @@ def compare_over_trainings(audit: RetrainedAudit, guarantee: Guarantee) -> OneRu
             f"{type(guarantee).__name__} does not say what one coin may change: compare with a DP "
             "guarantee, or with MIP or PMP and coins='balanced'"
         )
-    adjacency = getattr(guarantee, "adjacency", "add_remove")
-    promise, roc = guarantee, guarantee.roc
-    if trainings.balanced and adjacency == "add_remove":
-        adjacency, roc = "replace", guarantee.replace_roc()
-        if isinstance(guarantee, PureDP | ApproxDP):
-            promise = guarantee.implies(type(guarantee), adjacency="replace")
-    plain = isinstance(promise, PureDP | ApproxDP)
-    found = _guessed(audit.scores, trainings, adjacency, alpha, curve=not plain)
-    delta = float(getattr(promise, "delta", 0.0))
-    value = (
-        found.p_value(promise.epsilon, delta) if isinstance(promise, PureDP | ApproxDP) else found.curve_p_value(roc)
-    )
-    what = "pairs of a member and an outsider" if adjacency == "replace" else audit.unit
+    tested = what_is_tested(guarantee, fixed_size=trainings.balanced)
+    found = _guessed(audit.scores, trainings, tested.adjacency, alpha, curve=tested.plain is None)
+    what = "pairs of a member and an outsider" if tested.adjacency == "replace" else audit.unit
     counted = (
         f"in {len(found.right)} trainings {sum(found.right)} of {sum(found.guesses)} guesses about {what} are right"
     )
-    limit = found.epsilon_lower(delta, alpha)
-    return comparison_of(guarantee, value, limit, delta, audit.confidence_level, counted, audit.person_level)
+    value, limit = tested.p_value(found), found.epsilon_lower(tested.delta, alpha)
+    return comparison_of(guarantee, value, limit, tested.delta, audit.confidence_level, counted, audit.person_level)
 
 
 def _of_halves(audit: RetrainedAudit, guarantee: MIP | PMP) -> OneRunComparison:
