@@ -165,3 +165,10 @@ def test_columns_in_different_units_get_noise_in_their_own(tmp_path, split, rati
     done = run(path, "--statistic", "mean", "--eta", 0.1, "--out", tmp_path / "out.json", *split, "--json")
     small, large = json.loads(done.stdout)["certificate"]["noise_scale"]
     assert large / small == pytest.approx(ratio, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "written"), [("=1+1", "'=1+1"), ("@a,b", '"\'@a,b"'), ("plain", "plain")])
+def test_headings_are_no_formulas(name, written):
+    from whosin.cli.protect import _quoted
+
+    assert _quoted(name) == written

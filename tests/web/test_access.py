@@ -224,7 +224,8 @@ def test_a_password_lets_in_and_the_address_no_longer_does(start):
 
 def test_wrong_passwords_are_slowed_down_and_oversized_ones_not_read(start):
     client = start(password=Password.of(SECRET))
-    assert client.post("/login", content=b"secret=" + b"x" * 100_000).status_code == 413
+    refused = client.post("/login", content=b"secret=" + b"x" * 100_000)
+    assert (refused.status_code, refused.headers["connection"]) == (413, "close")
     answers = [client.post("/login", data={"secret": "wrong"}).status_code for _ in range(12)]
     assert answers == [401] * 10 + [429] * 2
     assert client.post("/login", data={"secret": SECRET}).status_code == 429

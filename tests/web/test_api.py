@@ -284,3 +284,12 @@ def test_a_busy_server_says_so(start, monkeypatch):
         assert answer.status_code == 429
         assert "busy" in answer.json()["error"]
     assert client.get("/api/explain").status_code == 200
+
+
+def test_heavy_questions_have_places_of_their_own(start, monkeypatch):
+    client = with_token(start())
+    monkeypatch.setattr("whosin.web.questions.PATIENCE", 0.05)
+    desk = office(client).desk
+    with desk.place(apart=True), desk.place(apart=True):
+        assert client.get("/api/explain").status_code == 200
+        assert client.get("/api/explain?kind=dpsgd").status_code == 429

@@ -276,7 +276,12 @@ def test_an_audit_from_upload_to_report_and_two_at_once(visit, served, tables, s
     for page in (one, two):
         page.wait_for_selector('.audit[data-state="done"]', timeout=120_000)
         verdict = page.inner_text(".audit .verdict")
-        assert re.search(r"LEAK\s+Leak found: .* at least 0\.\d+, and at most [01]\.?\d* for every attacker", verdict)
+        assert re.search(
+            r"Leak found\s+\d+ of 100 people .* at least 0\.\d+, and at most [01]\.?\d* for", verdict, re.S
+        )
+        assert page.locator(".audit .box").count() == 3
+    assert one.evaluate("document.activeElement.tagName") == "H2"
+    assert 0 <= one.locator(".audit .verdict").bounding_box()["y"] < 600
     assert "release <b>one</b>" in one.inner_text(".audit h2")
     assert "exceeds the promise on this model" in one.inner_text(".audit")
     assert two.evaluate("document.documentElement.scrollWidth") <= 390

@@ -14,7 +14,7 @@ from whosin.web.app import create_app
 from whosin.web.folders import read_json, write_json
 from whosin.web.history import History
 from whosin.web.settings import Limits, Settings
-from whosin.web.worker import _progress_to
+from whosin.web.worker import _progress_to, stage_of, with_labels
 
 CSV = b"member,score\n1,0.5\n0,0.25\n"
 SLOW = "import time; time.sleep(60)"
@@ -47,7 +47,7 @@ ENDS = {
     "import os; os.kill(os.getpid(), 9)": "ended by SIGKILL; the system may have been short of memory",
     "import os; os.kill(os.getpid(), 11)": "ended by SIGSEGV",
     "raise MemoryError": "exit code 1",
-    "raise SystemExit('no')": "exit code 1",
+    "raise SystemExit('no')": "exit code 1); the last it said: no",
     "import sys; open(sys.argv[1] + '/outcome.json', 'w').write('{half')": "ended without a result",
 }
 
@@ -152,9 +152,9 @@ def test_progress_notes_are_few_and_whole(tmp_path):
     note = _progress_to(tmp_path / "progress.json")
     for share in (0.0, 0.1, 0.2):
         note(share)
-    assert read_json(tmp_path / "progress.json") == {"share": 0.0}
+    assert read_json(tmp_path / "progress.json") == {"share": 0.0, "stage": "Reading the files"}
     note(1.0)
-    assert read_json(tmp_path / "progress.json") == {"share": 1.0}
+    assert read_json(tmp_path / "progress.json") == {"share": 1.0, "stage": "Writing the report"}
 
 
 def test_stopping_ends_the_jobs_and_a_restart_says_so(tmp_path):
@@ -242,3 +242,22 @@ def test_a_job_killed_in_the_middle(start, name):
     wait(client, key, until=("running",))
     os.kill(office(client).jobs.pids()[0], getattr(signal, name))
     assert f"was ended by {name}" in wait(client, key)["error"]
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("tables take the same columns; columns= chooses", "tables take the same columns; “Columns to use”  chooses"),
+        ("person must be a column of train", "“Person column” must be a column of train"),
+        ("nothing of ours", "nothing of ours"),
+    ],
+)
+def test_errors_speak_of_the_form(message, shown):
+    assert with_labels(message) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "stage"), [(0.0, "Reading"), (0.3, "Comparing every"), (0.7, "Looking for"), (1.0, "Writing")]
+)
+def test_stages_have_names(share, stage):
+    assert stage_of(share).startswith(stage)

@@ -132,6 +132,9 @@ def _fill(result: Release, names: list[str], part: Path, ending: str) -> None:
 
 
 def _quoted(name: str) -> str:
+    """A heading of CSV; spreadsheets take what begins with one of these signs for a formula, so an apostrophe leads."""
+    if name.startswith(("=", "+", "-", "@", "\t", "\r")):
+        name = f"'{name}"
     return '"' + name.replace('"', '""') + '"' if any(mark in name for mark in ',"\n') else name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 PASSWORD = "WHOSIN_PASSWORD"
-OPENER = "open.html"
 _NEEDED = ("fastapi", "uvicorn", "python_multipart", "jinja2")
 
 
@@ -62,7 +62,10 @@ def serve(
     password = _password() if allow_remote else None
     if allow_remote and password is None:
         raise InputError(f"--allow-remote needs a password, typed at a terminal or in the variable {PASSWORD}")
-    settings = Settings(data_dir or default_data_dir(), limits)
+    from whosin.cli.app import app
+    from whosin.cli.forms import forms
+
+    settings = Settings(data_dir or default_data_dir(), limits, tools=forms(app))
     from whosin.web.server import serve as run
 
     opened: list[Path] = []
@@ -74,7 +77,8 @@ def serve(
             _say(address, settings.data_dir, token, allow_remote)
         sys.stdout.flush()
         if open_browser:
-            opened.append(settings.data_dir / OPENER)
+            # not in the data folder: browsers in a sandbox (snap, flatpak) see neither hidden folders nor /tmp
+            opened.append(Path.home() / f"whosin-open-{secrets.token_hex(4)}.html")
             _open(address, opened[0])
 
     try:

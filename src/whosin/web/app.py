@@ -132,5 +132,6 @@ def _say(request: Request, status: int, reason: str, headers: dict[str, str] | N
     if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": reason}, status, headers)
     inside = request.headers.get("hx-request") == "true"
-    page = render("problem.html.j2" if inside else "error.html.j2", reason=reason, csrf="", tab="")
+    tabs = pages.tabs_of(request.app.state.office.settings)
+    page = render("problem.html.j2" if inside else "error.html.j2", reason=reason, csrf="", tab="", tabs=tabs)
     return HTMLResponse(page, status, headers)

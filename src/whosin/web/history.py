@@ -113,6 +113,10 @@ class History:
         """Note that the report is gone."""
         self._do("UPDATE audits SET has_report = 0 WHERE id = ?", (key,))
 
+    def rename(self, key: str, name: str) -> None:
+        """Give an audit another name."""
+        self._do("UPDATE audits SET name = ? WHERE id = ?", (name, key))
+
     def remove(self, key: str) -> None:
         """Remove an audit."""
         self._do("DELETE FROM audits WHERE id = ?", (key,))

@@ -89,6 +89,15 @@ class Jobs:
             self.check_room()
             self.history.add(key, name, kind, options, files)
 
+    def cancel(self, key: str) -> None:
+        """End an audit that waits or is at work, and keep what was asked."""
+        with self._lock:
+            entry, job = self.history.get(key), self._running.pop(key, None)
+            if job is not None:
+                _kill(job.process)
+            if entry is not None and entry.state not in ENDED:
+                self._settle(entry, "interrupted", "you cancelled it")
+
     def remove(self, key: str) -> None:
         """Remove an audit with all its files, and end its process if it is at work."""
         with self._lock:
@@ -100,11 +109,12 @@ class Jobs:
             self._running.pop(key, None)
             self.folders.remove(key)
 
-    def progress(self, key: str) -> float:
-        """Return the share of the work that is done, by the worker's own account."""
+    def progress(self, key: str) -> tuple[float, str]:
+        """Return the share of the work that is done, and the name of the stage, by the worker's own account."""
         told = read_json(self.folders.of(key) / "progress.json") or {}
         share = told.get("share")
-        return min(1.0, max(0.0, float(share))) if isinstance(share, int | float) else 0.0
+        done = min(1.0, max(0.0, float(share))) if isinstance(share, int | float) else 0.0
+        return done, str(told.get("stage", ""))[:80]
 
     def pids(self) -> list[int]:
         """Return the processes at work."""
@@ -182,7 +192,8 @@ class Jobs:
                 continue
             code = _kill(job.process)
             if job.said is None:
-                job.said = f"it took more than {self.settings.limits.seconds:g} seconds" if late else _why(code)
+                last = _last_line(self.folders.of(key) / "errors.txt")
+                job.said = f"it took more than {self.settings.limits.seconds:g} seconds" if late else _why(code, last)
             entry = self.history.get(key)
             assert entry is not None
             self._settle(entry, "failed", job.said)
@@ -194,6 +205,7 @@ class Jobs:
         folder = self.folders.of(entry.id)
         outcome = read_json(folder / "outcome.json")
         if outcome is None:
+            _log.warning("audit %s ended: %s", entry.id, reason)
             self.history.end(entry.id, state, error=reason)
         elif outcome.get("error") is not None:
             self.history.end(entry.id, "failed", error=str(outcome["error"]))
@@ -203,7 +215,19 @@ class Jobs:
         self.folders.remove_uploads(entry.id)
 
 
-def _why(code: int) -> str:
+def _last_line(path: Path) -> str:
+    """Return the last line that a process wrote on its standard error, at most 200 letters of it."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1].strip()[:200] if lines else ""
+
+
+def _why(code: int, last: str) -> str:
+    said = f"; the last it said: {last}" if last else ""
     if code < 0:
         try:
             name = signal.Signals(-code).name
@@ -211,8 +235,8 @@ def _why(code: int) -> str:
             name = str(-code)
         more = "; the system may have been short of memory" if name == "SIGKILL" else ""
         more = "; it may have needed more memory than it may take" if name == "SIGABRT" else more
-        return f"the process of this audit was ended by {name}{more}"
-    return f"the process of this audit ended without a result (exit code {code})"
+        return f"the process of this audit was ended by {name}{more}{said}"
+    return f"the process of this audit ended without a result (exit code {code}){said}"
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

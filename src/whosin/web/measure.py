@@ -26,8 +26,10 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _OPTIONS = (
     "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
 )  # fmt: skip
-_REPORT_SHARE = 0.1
-"""Share of the progress that is left for the report."""
+_AUDIT_SHARE = 0.8
+"""Share of the progress that the audit itself takes; the rest is for what is computed on demand, and the report."""
+
+_ON_DEMAND = ("queries", "individual", "groups", "exposed_groups", "release_size", "revealing_columns")
 
 
 def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Measured:
@@ -42,7 +44,7 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
     tables = {role: _read(folder, role, file["type"], request) for role, file in files.items()}
 
     def work(share: float) -> None:
-        progress((1.0 - _REPORT_SHARE) * share)
+        progress(_AUDIT_SHARE * share)
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", AssumptionWarning)
@@ -52,6 +54,9 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
             found = _of_tables(tables, options, work)
         remarks = [str(warning.message) for warning in heard if issubclass(warning.category, AssumptionWarning)]
     promised = _promised(options)
+    for number, part in enumerate(_ON_DEMAND, 1):
+        getattr(found, part, None)
+        progress(_AUDIT_SHARE + 0.15 * number / len(_ON_DEMAND))
     held = None if promised is None or found.problem is not None else found.compare(promised).to_dict()
     details = {**found.to_dict(), "remarks": remarks, "promise": promised and in_words(promised), "comparison": held}
     report = wi.report(
@@ -175,4 +180,6 @@ def _command(request: Mapping[str, Any]) -> str:
     for name in _OPTIONS:
         if options[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(options[name])]
+    if options["individuals"]:
+        words.append("--individuals")
     return shlex.join(words)

@@ -146,6 +146,10 @@ class AuditAnswer(BaseModel):
     kind: Literal["tables", "scores"]
     state: Literal["queued", "running", "done", "failed", "interrupted"]
     progress: float
+    stage: str = ""
+    """What is being done."""
+    seconds_left: float | None = None
+    """A guess by the time taken so far."""
     error: str | None
     created: float
     started: float | None

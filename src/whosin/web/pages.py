@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -11,26 +13,38 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from whosin.errors import InputError
+from whosin.reporting.pdf import to_pdf
 from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
 from whosin.web.guard import LOGIN, set_session
 from whosin.web.login_page import door
-from whosin.web.models import CalibrateQuery, ExplainQuery
+from whosin.web.models import AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
-from whosin.web.service import Office, office_of
+from whosin.web.service import Office, Unknown, office_of
+from whosin.web.settings import Settings
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
+from whosin.web.tools import Tool
 
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
 In = Annotated[Office, Depends(office_of)]
+_TABS = ("explain", "calibrate", "audit", "scores", "compare")
 LONGEST_SECRET = 1_000
 LOGIN_SECONDS = 10.0
 
 
-def _page(office: Office, tab: str, **values: Any) -> HTMLResponse:
-    return HTMLResponse(render(f"{tab}.html.j2", tab=tab, csrf=office.access.csrf, **values))
+def tabs_of(settings: Settings) -> list[tuple[str, str]]:
+    """Return the name and the address of every tab."""
+    return [*((name, f"/{name}") for name in _TABS), *((name, f"/tool/{name}") for name in settings.tools)]
+
+
+def _page(office: Office, tab: str, template: str | None = None, **values: Any) -> HTMLResponse:
+    page = render(
+        f"{template or tab}.html.j2", tab=tab, tabs=tabs_of(office.settings), csrf=office.access.csrf, **values
+    )
+    return HTMLResponse(page)
 
 
 @router.get("/")
@@ -49,14 +63,16 @@ def login_page() -> HTMLResponse:
 async def login(request: Request, office: In) -> Response:
     """Let in whoever knows the token or the password."""
     body = b""
+    if int(request.headers.get("content-length", "0") or 0) > LONGEST_SECRET:
+        return door(413, "That is too long.", {"Connection": "close"})
     try:
         async with asyncio.timeout(LOGIN_SECONDS):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > LONGEST_SECRET:
-                    return door(413, "That is too long.")
+                    return door(413, "That is too long.", {"Connection": "close"})
     except TimeoutError:
-        return door(408, "That took too long.")
+        return door(408, "That took too long.", {"Connection": "close"})
     secret = dict(_fields(body)).get("secret", "")
     try:
         known = await run_in_threadpool(office.access.comes_in, secret)
@@ -89,13 +105,23 @@ def explain_page(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLRes
 
 
 @router.get("/explain/answer")
-def explain_answer(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLResponse:
+async def explain_answer(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the sliders."""
-    return HTMLResponse(render("answer.html.j2", **_explained(query, office)))
+    return HTMLResponse(render("answer.html.j2", **await _waited_for(request, _explained, query, office)))
 
 
-def _explained(query: ExplainQuery, office: Office) -> dict[str, Any]:
-    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind == "dpsgd")
+async def _waited_for(request: Request, work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
+    """Return what the work gives; a helper process is ended when whoever asked has gone."""
+    gone = threading.Event()
+    task = asyncio.ensure_future(run_in_threadpool(work, *arguments, gone))
+    while not (await asyncio.wait({task}, timeout=0.3))[0]:
+        if await request.is_disconnected():
+            gone.set()
+    return task.result()
+
+
+def _explained(query: ExplainQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
+    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind == "dpsgd", gone=gone)
     return {"sentence": sentence, "blocks": blocks}
 
 
@@ -106,24 +132,99 @@ def calibrate_page(query: Annotated[CalibrateQuery, Query()], office: In) -> HTM
 
 
 @router.get("/calibrate/answer")
-def calibrate_answer(query: Annotated[CalibrateQuery, Query()], office: In) -> HTMLResponse:
+async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the wishes."""
-    return HTMLResponse(render("answer.html.j2", **_calibrated(query, office)))
+    return HTMLResponse(render("answer.html.j2", **await _waited_for(request, _calibrated, query, office)))
 
 
-def _calibrated(query: CalibrateQuery, office: Office) -> dict[str, Any]:
+def _calibrated(query: CalibrateQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
     """Return the parameters; a wish that cannot be fulfilled is an answer too."""
     try:
-        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find == "dpsgd")
+        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find == "dpsgd", gone=gone)
     except (ValueError, TypeError) as error:
         return {"sentence": f"This cannot be had: {error}.", "blocks": []}
     return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/audit")
-def audit_page(office: In) -> HTMLResponse:
-    """Show the form for an audit, and the history."""
-    return _page(office, "audit", audits=office.audits(), limits=office.settings.limits)
+def audit_page(office: In, again: str = "") -> HTMLResponse:
+    """Show the form for an audit, filled in as in an earlier one if that is named, and the history."""
+    return _audit_form(office, "audit", again)
+
+
+@router.get("/scores")
+def scores_page(office: In) -> HTMLResponse:
+    """Show the same form for the scores of a model."""
+    return _audit_form(office, "scores", "")
+
+
+def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
+    earlier = office.audit(again) if again else None
+    options = AuditOptions() if earlier is None else earlier.options
+    what = tab if earlier is None else earlier.kind
+    return _page(
+        office,
+        tab,
+        "audit",
+        audits=office.audits(),
+        limits=office.settings.limits,
+        options=options,
+        what="scores" if what == "scores" else "tables",
+        title="" if earlier is None else earlier.name,
+    )
+
+
+@router.post("/audit/sample")
+def sample(office: In) -> HTMLResponse:
+    """Audit sample data, and show how far it is."""
+    return HTMLResponse(render("status.html.j2", **_status(office, office.sample().id)), status_code=202)
+
+
+@router.post("/audit/{key}/cancel")
+def cancel(key: str, office: In) -> HTMLResponse:
+    """End an audit."""
+    return HTMLResponse(render("status.html.j2", **_status(office, office.cancel(key).id)))
+
+
+@router.post("/audit/{key}/name")
+async def rename(key: str, request: Request, office: In) -> HTMLResponse:
+    """Give an audit another name."""
+    body = (await request.body())[:LONGEST_SECRET]
+    office.rename(key, dict(_fields(body)).get("name", ""))
+    return HTMLResponse(render("status.html.j2", **_status(office, key)))
+
+
+@router.get("/audit/{key}/report.pdf")
+def report_pdf(key: str, office: In) -> Response:
+    """Return the report as PDF, where this machine can make one."""
+    page = office.file(key, "report.html").read_text(encoding="utf-8")
+    with office.desk.place(apart=True):
+        content = to_pdf(page)
+    name = f'attachment; filename="whosin-audit-{key[:8]}.pdf"'
+    return Response(content, media_type="application/pdf", headers={"Content-Disposition": name})
+
+
+@router.get("/tool/{tab}")
+def tool_page(tab: str, office: In) -> HTMLResponse:
+    """Show the form of a command."""
+    return _page(office, tab, "tool", tool=_tool(office, tab), limits=office.settings.limits)
+
+
+@router.post("/tool/{tab}")
+async def use_tool(tab: str, request: Request, office: In) -> HTMLResponse:
+    """Run the command of a form, and return what it prints."""
+    try:
+        command, printed = await office.use(request, _tool(office, tab))
+    except InputError as error:
+        return HTMLResponse(render("problem.html.j2", reason=str(error)), status_code=422)
+    first, _, rest = printed.partition("\n\n")
+    return HTMLResponse(render("printed.html.j2", command=command, first=first, rest=rest))
+
+
+def _tool(office: Office, tab: str) -> Tool:
+    if tab not in office.settings.tools:
+        raise Unknown("there is no such tab")
+    return office.settings.tools[tab]
 
 
 @router.post("/audit")

@@ -48,26 +48,36 @@ class Desk:
     """
 
     def __init__(self, places: int, seconds: float, memory_bytes: int) -> None:
-        self._places = threading.BoundedSemaphore(places)
+        self._places, self._heavy = threading.BoundedSemaphore(places), threading.BoundedSemaphore(places)
         self._seconds, self._memory_bytes = seconds, memory_bytes
         self._helpers: list[subprocess.Popen[bytes]] = []
         self._idle: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
 
     @contextmanager
-    def place(self) -> Iterator[None]:
-        """Hold a place while something is computed."""
-        if not self._places.acquire(timeout=PATIENCE):
+    def place(self, apart: bool = False) -> Iterator[None]:
+        """Hold a place while something is computed; heavy questions have places of their own."""
+        places = self._heavy if apart else self._places
+        if not places.acquire(timeout=PATIENCE):
             raise Busy("the server is busy: try again in a moment")
         try:
             yield
         finally:
-            self._places.release()
+            places.release()
 
-    def answer(self, function: Callable[..., Answer], *arguments: Any, apart: bool) -> Answer:
-        """Return the function's answer, computed here, or apart in a helper process if it may take long."""
-        with self.place():
-            return self._ask(function, *arguments) if apart else function(*arguments)
+    def answer(
+        self, function: Callable[..., Answer], *arguments: Any, apart: bool, gone: threading.Event | None = None
+    ) -> Answer:
+        """Return the function's answer, computed here, or apart in a helper process if it may take long.
+
+        A helper is ended as soon as ``gone`` is set: nobody waits for its answer any more.
+        """
+        with self.place(apart):
+            return self._ask(function, *arguments, gone=gone) if apart else function(*arguments)
+
+    def warm(self) -> None:
+        """Start a helper in the background, so that the first heavy question does not wait for its imports."""
+        threading.Thread(target=self._ask, args=(_load,), daemon=True).start()
 
     def close(self) -> None:
         """End the helpers."""
@@ -76,12 +86,15 @@ class Desk:
         for helper in helpers:
             _end(helper)
 
-    def _ask(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
+    def _ask(self, function: Callable[..., Answer], *arguments: Any, gone: threading.Event | None = None) -> Answer:
         helper = self._take()
         assert helper.stdin is not None
         assert helper.stdout is not None
         clock = threading.Timer(self._seconds, helper.kill)
         clock.start()
+        done = threading.Event()
+        if gone is not None:
+            threading.Thread(target=_end_if_gone, args=(helper, gone, done), daemon=True).start()
         try:
             pickle.dump((function, arguments), helper.stdin)
             helper.stdin.flush()
@@ -97,6 +110,7 @@ class Desk:
             raise
         finally:
             clock.cancel()
+            done.set()
         with self._lock:
             self._idle.append(helper)
         if refusal is not None:
@@ -125,6 +139,21 @@ class Desk:
             if helper in self._helpers:
                 self._helpers.remove(helper)
         _end(helper)
+
+
+def _load() -> None:
+    """Import what heavy questions need."""
+    import whosin as wi
+
+    wi.DPSGD(1.0, 0.5, 1).tpr_at(0.5)
+
+
+def _end_if_gone(helper: subprocess.Popen[bytes], gone: threading.Event, done: threading.Event) -> None:
+    """End a helper when nobody waits for its answer any more."""
+    while not done.wait(0.1):
+        if gone.is_set():
+            helper.kill()
+            return
 
 
 def _end(helper: subprocess.Popen[bytes]) -> None:

@@ -30,7 +30,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["drawing"] = Markup
-    environment.filters.update(size=_size, moment=_moment, about=about, at_least=at_least, at_most=at_most)
+    environment.filters.update(
+        given=_given, duration=_duration, size=_size, moment=_moment, about=about, at_least=at_least, at_most=at_most
+    )
     return environment
 
 
@@ -40,6 +42,16 @@ def _size(count: int) -> str:
         if count >= factor:
             return f"{count / factor:.3g} {unit}"
     return f"{count} bytes"
+
+
+def _given(value: Any) -> Any:
+    """Return a value for a field of a form; an empty text for none."""
+    return "" if value is None else value
+
+
+def _duration(seconds: float) -> str:
+    """Return a time for people, roughly."""
+    return f"{max(2, round(seconds))} seconds" if seconds < 90 else f"{round(seconds / 60)} minutes"
 
 
 def _moment(seconds: float) -> str:

@@ -49,6 +49,7 @@ def serve(
         names = {*settings.names, f"[{host}]" if ":" in host else host, *(name.lower() for name in binding.names)}
         known = replace(settings, names=tuple(sorted(names)), any_address=binding.allow_remote)
         app = create_app(known, password)
+        app.state.office.desk.warm()
         access = app.state.office.access
         shown = _shown(binding.host)
         address = f"http://{shown}:{listening.getsockname()[1]}/"

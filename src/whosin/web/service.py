@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +21,9 @@ from whosin.web.history import Entry, History
 from whosin.web.jobs import Jobs, TooMany
 from whosin.web.models import AuditAnswer, AuditOptions
 from whosin.web.questions import Desk
+from whosin.web.sample import sample_tables
 from whosin.web.settings import Settings, private_folder
+from whosin.web.tools import Command, Tool, run_command
 from whosin.web.uploads import Received, receive
 
 __all__ = ["Office", "Unknown", "in_words", "office_of"]
@@ -135,20 +138,69 @@ class Office:
             raise Unknown("it is not there: the audit is not done, or its time to be kept is over")
         return path
 
+    async def use(self, request: Request, tool: Tool) -> tuple[str, str]:
+        """Run the command of a form; its file is removed as soon as it has ended."""
+        limits, key = self.settings.limits, self.folders.new()
+        folder = self.folders.of(key)
+        try:
+            async with asyncio.timeout(limits.upload_seconds):
+                received = await receive(request, folder, limits.upload_bytes)
+            command = tool.command(received.fields.pop("command", ""))
+            sent = received.files.get("records")
+            file = None if sent is None else (folder / f"records.{sent['type']}", str(sent["name"]))
+            return await run_in_threadpool(self._run, command, received.fields, file, folder)
+        finally:
+            self.folders.remove(key)
+
+    def _run(
+        self, command: Command, values: dict[str, str], file: tuple[Path, str] | None, folder: Path
+    ) -> tuple[str, str]:
+        with self.desk.place(apart=True):
+            return run_command(command, values, file, folder, self.settings.limits.seconds)
+
+    def sample(self) -> AuditAnswer:
+        """Queue an audit of sample data, as ``whosin demo`` does it: patients, and a release that repeats some."""
+        self.jobs.check_room()
+        key = self.folders.new()
+        files: dict[str, dict[str, object]] = {}
+        for role, table in sample_tables().items():
+            path = self.folders.of(key) / f"{role}.csv"
+            path.write_text(table, encoding="utf-8")
+            files[role] = {"name": f"sample_{role}.csv", "bytes": len(table), "type": "csv"}
+        self._queue(key, Received({"name": "sample data", "tolerate": "0.1", "groups": "diagnosis"}, files))
+        return self.audit(key)
+
+    def rename(self, key: str, name: str) -> AuditAnswer:
+        """Give an audit another name."""
+        self.audit(key)
+        self.history.rename(key, clean(name).strip()[:LONGEST_NAME])
+        return self.audit(key)
+
+    def cancel(self, key: str) -> AuditAnswer:
+        """End an audit that waits or is at work; what was asked stays in the history."""
+        self.audit(key)
+        self.jobs.cancel(key)
+        return self.audit(key)
+
     def remove(self, key: str) -> None:
         """Remove an audit with its files."""
         self.audit(key)
         self.jobs.remove(key)
 
     def _answer(self, entry: Entry) -> AuditAnswer:
-        progress = {"done": 1.0, "running": self.jobs.progress(entry.id)}.get(entry.state, 0.0)
+        share, stage = self.jobs.progress(entry.id) if entry.state == "running" else (float(entry.state == "done"), "")
+        left = None
+        if entry.started is not None and 0.05 < share < 1.0:
+            left = (time.time() - entry.started) * (1.0 - share) / share
         return AuditAnswer.model_validate(
             {
                 "id": entry.id,
                 "name": entry.name,
                 "kind": entry.kind,
                 "state": entry.state,
-                "progress": progress,
+                "progress": share,
+                "stage": stage,
+                "seconds_left": left,
                 "error": entry.error,
                 "created": entry.created,
                 "started": entry.started,

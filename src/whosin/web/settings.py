@@ -5,10 +5,12 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from whosin.errors import InputError, check_number, check_whole
+from whosin.web.tools import Tool
 
 __all__ = ["Binding", "Limits", "Settings", "default_data_dir", "private_folder"]
 
@@ -76,6 +78,8 @@ class Settings:
     worker: tuple[str, ...] = (sys.executable, "-P", "-m", "whosin.web.worker")
     """Command that runs one audit; the folder of the audit is added. With ``-P`` nothing is imported from the folder
     that the server was started in."""
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    """Further tabs, each with the form of a command."""
 
 
 @dataclass(frozen=True)

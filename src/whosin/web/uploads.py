@@ -25,7 +25,7 @@ from whosin.web.file_types import HEAD, kind_of
 
 __all__ = ["ROLES", "Received", "TooLarge", "receive"]
 
-ROLES = ("train", "holdout", "synthetic", "scores")
+ROLES = ("train", "holdout", "synthetic", "scores", "records")
 MOST_FILES = 3
 MOST_FIELDS = 20
 MOST_PARTS = 30

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import threading
 import time
@@ -23,6 +24,15 @@ __all__ = ["main"]
 
 PAUSE = 0.2
 """Seconds between two notes of progress."""
+STAGES = (
+    (0.01, "Reading the files"),
+    (0.55, "Comparing every record with the release"),
+    (0.64, "Comparing the two sides without the release"),
+    (0.8, "Looking for the strongest attack"),
+    (0.95, "Looking at people, groups and sizes"),
+    (2.0, "Writing the report"),
+)
+"""Up to which share of the work each stage lasts."""
 
 
 def main(folder: Path) -> int:
@@ -37,7 +47,7 @@ def main(folder: Path) -> int:
     except MemoryError:
         _fail(folder, f"it needed more than {request['memory_bytes'] / 1e9:.3g} GB of memory")
     except (WhosinError, TypeError) as error:
-        _fail(folder, str(error))
+        _fail(folder, with_labels(str(error)))
     return 0
 
 
@@ -61,8 +71,28 @@ def _run(folder: Path, request: dict[str, Any]) -> None:
     write_json(folder / "outcome.json", {"error": None, "summary": summary})
 
 
+LABELS = {
+    "columns": "“Columns to use”", "groups": "“Groups”", "person": "“Person column”", "prior": "“Suspected beforehand”",
+    "member_column": "“Column of the truth”", "tolerate": "“Tolerated advantage”", "confidence_level": "“Confidence”",
+    "train": "the training rows", "holdout": "the held-out rows", "synthetic": "the rows to be released",
+}  # fmt: skip
+"""What the form calls the arguments of the library."""
+
+
+def with_labels(message: str) -> str:
+    """Return an error in the words of the form."""
+    shown = re.sub(r"\b(\w+)=", lambda found: f"{LABELS[found[1]]} " if found[1] in LABELS else found[0], message)
+    word, space, rest = shown.partition(" ")
+    return f"{LABELS.get(word, word)}{space}{rest}" if rest.startswith(("must ", "is needed", "has ")) else shown
+
+
 def _fail(folder: Path, reason: str) -> None:
     write_json(folder / "outcome.json", {"error": reason})
+
+
+def stage_of(share: float) -> str:
+    """Return what is done at this share of the work."""
+    return next(name for end, name in STAGES if share < end)
 
 
 def _progress_to(path: Path) -> Callable[[float], None]:
@@ -73,7 +103,7 @@ def _progress_to(path: Path) -> Callable[[float], None]:
         now = time.monotonic()
         if now - last >= PAUSE or share >= 1.0:
             last = now
-            write_json(path, {"share": float(share)})
+            write_json(path, {"share": float(share), "stage": stage_of(share)})
 
     return note
 

@@ -103,12 +103,18 @@
     const sending = document.getElementById("sending"), sent = document.getElementById("sent");
     form.addEventListener("htmx:configRequest", (event) => {
       event.detail.parameters.delete("what");
+      for (const field of form.querySelectorAll('input[type="file"]:enabled')) {
+        if (!field.files.length) event.detail.parameters.delete(field.name);
+      }
     });
     form.addEventListener("htmx:beforeRequest", (event) => {
       const wrong = tooLarge(form);
       problem(form, wrong);
       if (wrong) event.preventDefault();
-      else sending.hidden = false;
+      else {
+        sending.hidden = false;
+        document.getElementById("status").replaceChildren();
+      }
     });
     form.addEventListener("htmx:xhr:progress", (event) => {
       if (event.detail.lengthComputable) sent.value = (100 * event.detail.loaded) / event.detail.total;
@@ -121,9 +127,44 @@
     form.addEventListener("htmx:sendError", () => problem(form, "The server did not answer. Is it still running?"));
   };
 
+  // what has just ended comes into view, with the focus on its heading, unless somebody types elsewhere
+  let shownState = "";
   const noteChange = (event) => {
-    const audit = event.target.querySelector ? event.target.closest("#status")?.querySelector(".audit") : null;
-    if (audit) document.body.dispatchEvent(new Event("audit-changed"));
+    const audit = event.target.querySelector ? document.querySelector("#status .audit") : null;
+    if (!audit) return;
+    const state = `${audit.id} ${audit.dataset.state}`;
+    if (state === shownState) return;
+    shownState = state;
+    document.body.dispatchEvent(new Event("audit-changed"));
+    const typing = document.activeElement && document.activeElement.matches("input, select, textarea");
+    if (["queued", "running"].includes(audit.dataset.state) || typing) return;
+    audit.querySelector("h2").focus({preventScroll: true});
+    audit.scrollIntoView({block: "start"});
+  };
+
+  // the first lines of a table that was chosen, before it is sent: read here, in the browser
+  const heads = {};
+  const preview = async (field) => {
+    const place = document.getElementById("preview"), file = field.files[0];
+    if (!place) return;
+    delete heads[field.name];
+    if (file && /\.(csv|tsv|txt)$/i.test(file.name)) {
+      const text = await file.slice(0, 65536).text(), lines = text.split(/\r?\n/).filter(Boolean);
+      const mark = [",", ";", "\t", "|"].reduce((best, each) =>
+        lines[0].split(each).length > lines[0].split(best).length ? each : best);
+      heads[field.name] = {name: file.name, columns: lines[0].split(mark), row: (lines[1] || "").split(mark)};
+    }
+    place.replaceChildren();
+    const shown = Object.entries(heads);
+    for (const [role, head] of shown) {
+      const line = document.createElement("p");
+      const missing = shown[0][1].columns.filter((name) => !head.columns.includes(name));
+      line.className = missing.length ? "warning small" : "small";
+      line.textContent = `${role}: ${head.name} has ${head.columns.length} columns (${head.columns.slice(0, 6).join(", ")}` +
+        `${head.columns.length > 6 ? ", …" : ""}); first row: ${head.row.slice(0, 6).join(", ")}` +
+        (missing.length ? `. It lacks ${missing.slice(0, 3).join(", ")}, which ${shown[0][1].name} has.` : "");
+      place.append(line);
+    }
   };
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -134,7 +175,10 @@
     settle();
     document.querySelectorAll("form[hx-get]").forEach(watchQuestion);
     const upload = document.getElementById("upload");
-    if (upload) watchUpload(upload);
+    if (upload) {
+      watchUpload(upload);
+      upload.querySelectorAll('input[type="file"]').forEach((field) => field.addEventListener("change", () => preview(field)));
+    }
     document.body.addEventListener("htmx:afterSettle", noteChange);
   });
 

@@ -1,0 +1,77 @@
+"""The forms of the page, made from the options of the commands: both are always the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from whosin.web.tools import Command, Field, Tool
+
+__all__ = ["forms"]
+
+LEFT_OUT = {
+    "json", "out", "force", "journal", "jobs", "ledger", "help", "report", "certificate", "audit-json", "seed",
+    "fingerprint",
+}  # fmt: skip
+"""Options that make no sense on a page, or that name files of the server."""
+TABS = {
+    "protect": ("Release a number with a promise", "A statistic of your records, with noise and a proof.", "protect"),
+    "population": (
+        "What does ε mean on these records?",
+        "The labelled ε, and what it means for somebody who does not know who was drawn.",
+        "population gaussian", "population laplace", "population exponential",
+    ),
+    "ledger": (
+        "What was released so far?",
+        "Releases from the same data add up. The ledger is the one that the command line uses.",
+        "ledger list", "ledger add", "ledger check", "ledger verify",
+    ),
+    "deletions": (
+        "How many deletions are covered?",
+        "Requests to be forgotten that a private training answers without training again.",
+        "deletions",
+    ),
+}  # fmt: skip
+"""By tab: title, a sentence, the commands."""
+
+
+def forms(app: typer.Typer) -> dict[str, Tool]:
+    """Return the tabs with the forms of their commands."""
+    root: Any = typer.main.get_command(app)
+    return {
+        tab: Tool(title, about, tuple(_command(root, name) for name in names))
+        for tab, (title, about, *names) in TABS.items()
+    }
+
+
+def _command(root: Any, name: str) -> Command:
+    found = root
+    for word in name.split():
+        found = found.commands[word]
+    fields = [_field(each) for each in found.params]
+    writes = "out" if any(each.name == "out" for each in found.params) else ""
+    return Command(tuple(name.split()), (found.help or "").split("\n")[0], tuple(f for f in fields if f), writes)
+
+
+def _field(parameter: Any) -> Field | None:
+    name = max(parameter.opts, key=len).removeprefix("--")
+    if name in LEFT_OUT or getattr(parameter, "is_flag", False):
+        return None
+    # newer versions of Typer keep the Python type, older ones that of Click
+    given = getattr(parameter, "bare_type", None) or getattr(parameter, "type", None)
+    word = getattr(given, "__name__", None) or getattr(given, "name", "")
+    kind = "number" if word.split(" ")[0] in ("float", "int", "integer") else "text"
+    if parameter.param_type_name == "argument" or name == "data":
+        kind = "file"
+    default = parameter.default if isinstance(parameter.default, int | float | str) else ""
+    label = "Records" if parameter.param_type_name == "argument" else name.replace("-", " ").capitalize()
+    return Field(
+        Path(name).name,
+        label,
+        (getattr(parameter, "help", None) or "").replace("--", ""),
+        kind,
+        str(default),
+        bool(parameter.required),
+    )

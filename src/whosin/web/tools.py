@@ -1,0 +1,113 @@
+"""Commands as forms: the page runs the same command in a process of its own, and shows what it prints."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from whosin.errors import InputError
+
+__all__ = ["Command", "Field", "Tool", "run_command"]
+
+MOST_LETTERS = 20_000
+"""Of what a command prints."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One option of a command."""
+
+    name: str
+    """The option, without the dashes."""
+    label: str
+    hint: str = ""
+    kind: str = "text"
+    """"text", "number", "choice" or "file"."""
+    default: str = ""
+    required: bool = False
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command with the options that the form asks for."""
+
+    words: tuple[str, ...]
+    about: str
+    fields: tuple[Field, ...]
+    writes: str = ""
+    """Option that names the file that the command writes, if it writes one."""
+
+    @property
+    def name(self) -> str:
+        """The command as it is typed."""
+        return " ".join(self.words)
+
+    @property
+    def takes_file(self) -> Field | None:
+        """The field of the file, if there is one."""
+        return next((each for each in self.fields if each.kind == "file"), None)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tab: a title, a sentence and one or more commands."""
+
+    title: str
+    about: str
+    commands: tuple[Command, ...]
+
+    def command(self, name: str) -> Command:
+        """Return the command of this name."""
+        for found in self.commands:
+            if found.name == name:
+                return found
+        raise InputError(f"command must be one of {', '.join(each.name for each in self.commands)}, got {name[:60]!r}")
+
+
+def run_command(
+    command: Command, values: Mapping[str, str], file: tuple[Path, str] | None, folder: Path, seconds: float
+) -> tuple[str, str]:
+    """Run a command with the values of its form and return how it is typed, and what it printed.
+
+    Values travel as ``--option=value``, so that none can pass for an option; options that the form does not have are
+    refused, and files are ours.
+    """
+    unknown = set(values) - {field.name for field in command.fields}
+    if unknown:
+        raise InputError(f"the form of {command.name} has no field {sorted(unknown)[0][:60]!r}")
+    real, typed = list(command.words), ["whosin", *command.words]
+    for field in command.fields:
+        value = values.get(field.name, "").strip()
+        if field.kind == "file":
+            if file is None:
+                if field.required:
+                    raise InputError(f"{field.label} must be a file, got none")
+                continue
+            before = f"--{field.name}=" if not field.required else ""
+            real, typed = [*real, f"{before}{file[0]}"], [*typed, f"{before}{file[1]}"]
+        elif value:
+            real, typed = [*real, f"--{field.name}={value}"], [*typed, f"--{field.name}", value]
+        elif field.required:
+            raise InputError(f"{field.label} must be given")
+    out = folder / "out.json"
+    if command.writes:
+        real, typed = [*real, f"--{command.writes}={out}"], [*typed, f"--{command.writes}", "out.json"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "whosin", *real],
+            capture_output=True, text=True, timeout=seconds, check=False, cwd=folder, stdin=subprocess.DEVNULL,
+            env={**os.environ, "COLUMNS": "96", "NO_COLOR": "1"},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise InputError(f"this took more than {seconds:g} seconds: use the command line for larger data") from None
+    if done.returncode not in (0, 3):
+        raise InputError(done.stderr.strip().removeprefix("Error: ")[-1_000:] or f"exit code {done.returncode}")
+    written = f"\n\n{out.read_text(encoding='utf-8')}" if command.writes and out.is_file() else ""
+    shown = done.stdout.replace(f"Written to {out}.", "").strip() + written
+    return shlex.join(typed), shown[:MOST_LETTERS]
