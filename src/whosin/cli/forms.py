@@ -61,7 +61,7 @@ def _field(parameter: Any) -> Field | None:
         return None
     # newer versions of Typer keep the Python type, older ones that of Click
     given = getattr(parameter, "bare_type", None) or getattr(parameter, "type", None)
-    word = getattr(given, "__name__", None) or getattr(given, "name", "")
+    word = str(getattr(given, "__name__", None) or getattr(given, "name", ""))
     kind = "number" if word.split(" ")[0] in ("float", "int", "integer") else "text"
     if parameter.param_type_name == "argument" or name == "data":
         kind = "file"
