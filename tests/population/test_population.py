@@ -191,7 +191,7 @@ def test_auto_says_which_method_it_took():
     rng = np.random.default_rng(0)
     common = {"epsilon": 2.0, "delta": 1e-3, "clip": 3.0}
     assert wi.population.gaussian(rng.standard_normal(40), **common).method == "exact"
-    assert wi.population.gaussian(rng.standard_normal((800, 3)), **common).method == "pairwise"
+    assert wi.population.gaussian(rng.standard_normal((60, 3)), **common).method == "normal"
     with pytest.raises(InputError, match="needs one column"):
         wi.population.gaussian(rng.standard_normal((8, 2)), method="exact", **common)
 

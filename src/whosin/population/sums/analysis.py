@@ -23,6 +23,8 @@ from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noi
 from whosin.population.pool import clipped, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.groups import group_epsilons
+from whosin.population.sums.most_exposed import exact_largest
+from whosin.population.sums.normal import normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
 from whosin.tables import numeric_records
@@ -32,13 +34,15 @@ __all__ = ["gaussian", "laplace"]
 Array = NDArray[np.float64]
 Query = str | Callable[[Array], Any]
 
-METHODS = ("auto", "pairwise", "exact", "groups")
+METHODS = ("auto", "pairwise", "exact", "normal", "groups")
 EXACT_RECORDS = 400
-"""Largest pool that "auto" solves exactly in one column; a larger one is asked for by name."""
+"""Largest pool in which "auto" solves every record exactly; in a larger one those that may be the most exposed."""
+PAIRS_RECORDS = 20_000
+"""Largest pool whose pairs are compared where the normal bound is finite."""
 EXACT_SETS = 2**14
 """Largest number of data sets that "auto" lists for Laplace noise."""
 GROUP_RECORDS = 300
-"""Largest pool for which "auto" samples groups in several columns."""
+"""Largest pool for which "auto" samples groups where the normal bound shows nothing."""
 
 
 def gaussian(
@@ -71,9 +75,12 @@ def gaussian(
         matrix of contributions, one row per record, which are clipped and averaged.
     train_fraction : float
         Share of the pool that is drawn.
-    method : {"auto", "pairwise", "exact", "groups"}
-        "pairwise" is the paper's bound, O(N²); "exact" is spectral, one column only; "groups" is a sampled bound for
-        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which.
+    method : {"auto", "pairwise", "exact", "normal", "groups"}
+        "pairwise" is the paper's bound, O(N²). "exact" is spectral, one column only. "normal" is the smaller of pairwise
+        and a proved normal approximation, any number of columns, draws of one half. "groups" is a sampled bound for
+        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which:
+        in one column ε̃ of the pool is exact, by solving those records exactly that may be the most exposed; in several
+        it is "normal", or "groups" in small pools where "normal" shows nothing.
     journal : path, optional
         File that keeps the finished draws of "groups", which resumes from it with the same ``rng`` if it was
         interrupted. The other methods have nothing to keep.
@@ -179,14 +186,20 @@ def _result(
         check_callable("progress", progress)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
-    if chosen == "exact":
+    if chosen == "normal":
+        per_record, shown = _normal(pool, scale, delta, progress)
+        if method == "auto" and not shown and len(f) <= GROUP_RECORDS:
+            chosen = "groups"
+    if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
+        per_record = _exact_largest(pool, scale, delta, progress)
+    elif chosen == "exact":
         lower, per_record = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta, progress).T
     elif chosen == "groups":
         per_record, _ = group_epsilons(
             f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
             progress=progress, journal=journal,
         )  # fmt: skip
-    else:
+    elif chosen == "pairwise":
         per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
     lower = None if lower is None else np.minimum(lower, per_record)
@@ -217,6 +230,24 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
         return "exact" if few and method in ("auto", "exact") else "pairwise"
     if method != "auto":
         return method
-    if columns == 1 and (few if mechanism == "laplace" else count <= EXACT_RECORDS):
-        return "exact"
-    return "groups" if columns > 1 and count <= GROUP_RECORDS else "pairwise"
+    if mechanism == "laplace":
+        return "exact" if few else "pairwise"
+    return "exact" if columns == 1 else "normal"
+
+
+def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Array, bool]:
+    """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything."""
+    f = pool.contributions
+    limits = normal_epsilons(f, scale, delta, progress=progress) if 2 * pool.size == len(f) else np.full(len(f), np.inf)
+    shown = np.isfinite(limits)
+    rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
+    limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))
+    return limits, bool(shown.any())
+
+
+def _exact_largest(pool: _Pool, scale: float, delta: float, progress: Any) -> Array:
+    """Upper limits of all records, the largest of them exact; where that cannot be shown, the best bound known."""
+    limits = exact_largest(pool.contributions[:, 0], pool.size, scale, delta, progress=progress)
+    if np.isfinite(limits).all():
+        return limits
+    return np.minimum(limits, _normal(pool, scale, delta, progress)[0])

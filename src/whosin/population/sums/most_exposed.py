@@ -1,0 +1,126 @@
+"""The largest ε̃ of a pool in one column, exactly, from a few of its records.
+
+Let P_x and Q_x be the laws of the noisy sum given that x is in and given that it is out, k of N records drawn. For two
+records x and y let B be the law of the noisy sum of k - 1 of the other N - 2. Splitting by the other record,
+
+    P_x - P_y = (N-k)/(N-1)·(B moved by f_x - B moved by f_y),   Q_x - Q_y = k/(N-1)·(B moved by f_y - B moved by f_x),
+
+and moving B, which contains the noise, by Δ = |f_x - f_y| changes no probability by more than moving the noise does. So
+
+    E_γ(P_x‖Q_x) ≤ E_γ(P_y‖Q_y) + ((N-k) + γk)/(N-1)·TV(noise, noise moved by Δ),
+
+and with k and N - k exchanged in the other direction. A record with room below δ at γ = e^ε therefore speaks for its
+neighbours: they need no more than ε either.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from whosin.population.sums.pairwise import Progress
+from whosin.population.sums.spectral import SubsetSumLaws
+
+__all__ = ["MOST_SOLVED", "exact_largest"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+MOST_SOLVED = 1500
+"""How many records are solved exactly at the most."""
+_BATCH = 24
+
+
+def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
+    """Return upper limits on each record's ε̃ at δ, exact for some, such that the largest is exact.
+
+    Records that were not solved get the largest value, which was shown to be enough for them; infinity where
+    MOST_SOLVED records did not suffice to show it (very little noise).
+
+    Parameters
+    ----------
+    f : array, shape (N,)
+        What each record adds to the sum.
+    k : int
+        How many are drawn.
+    scale : float
+        Standard deviation of the Gaussian noise.
+
+    Notes
+    -----
+    A few hundred exact solutions, at most 1,500, instead of N: each .05 s for hundreds of records, .5 s for 20,000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pool = np.random.default_rng(0).standard_normal(600)
+    >>> limits = exact_largest(pool, 300, 4.0, 0.01)
+    >>> int(np.argmax(limits)) == int(np.argmax(np.abs(pool - pool.mean())))
+    True
+    """
+    values, first, places = np.unique(f, return_index=True, return_inverse=True)
+    sweep = _Sweep(values, first, f, k, scale, delta)
+    todo = np.unique([0, len(values) - 1])
+    while len(todo) and sweep.count < MOST_SOLVED:
+        sweep.solve(todo)
+        todo = sweep.middles()
+        if progress is not None:
+            progress(float(sweep.covered.mean()))
+    limits = np.where(sweep.covered, sweep.largest, np.inf)
+    limits[sweep.solved] = sweep.epsilons[sweep.solved]
+    return np.asarray(limits[places])
+
+
+class _Sweep:
+    """Which of the distinct values, in rising order, are solved or covered by a solved neighbour."""
+
+    def __init__(self, values: Array, first: Indices, f: Array, k: int, scale: float, delta: float) -> None:
+        self.values, self.first, self.f, self.k, self.scale, self.delta = values, first, f, k, scale, delta
+        self.epsilons = np.full(len(values), np.nan)
+        self.covered = np.zeros(len(values), dtype=bool)
+        self.largest = 0.0
+
+    @property
+    def solved(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.epsilons)
+
+    @property
+    def count(self) -> int:
+        return int(self.solved.sum())
+
+    def solve(self, chosen: Indices) -> None:
+        """Solve some values exactly, then mark what they cover at the largest ε so far.
+
+        What was covered stays so when the largest ε grows, since divergences fall with ε.
+        """
+        laws = SubsetSumLaws(self.f, self.k, self.scale, records=self.first[chosen])
+        self.epsilons[chosen] = laws.epsilon(self.delta)[:, 1]
+        self.largest = max(self.largest, float(self.epsilons[chosen].max()))
+        self.covered[chosen] = True
+        for place in chosen:
+            reach = self._reach(laws, int(self.first[place]))
+            low, high = np.searchsorted(self.values, [self.values[place] - reach, self.values[place] + reach])
+            self.covered[low:high] = True
+
+    def _reach(self, laws: SubsetSumLaws, record: int) -> float:
+        """How far from the record others certainly need no more than the largest ε."""
+        from scipy.special import ndtri
+
+        gamma, count = math.exp(self.largest), len(self.f)
+        room = []
+        for swapped, (lost, kept) in enumerate([(count - self.k, self.k), (self.k, count - self.k)]):
+            upper = laws.divergence(record, self.largest, bool(swapped))[1]
+            room.append((self.delta - upper) * (count - 1) / (lost + gamma * kept))
+        least = min(room) * (1.0 - 1e-9)
+        if not least > 0.0:
+            return 0.0
+        return float(2.0 * self.scale * ndtri(0.5 + 0.5 * min(least, 1.0 - 1e-9)) * (1.0 - 1e-9))
+
+    def middles(self) -> Indices:
+        """The middle of each run of values that nothing covers, the longest runs first."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[1], self.covered.astype(np.int8), [1]])))
+        starts, stops = edges[::2], edges[1::2]
+        order = np.argsort(-(stops - starts), kind="stable")[:_BATCH]
+        return np.asarray(np.sort((starts[order] + stops[order]) // 2))

@@ -1,0 +1,403 @@
+"""Gaussian noise on the sum of a random half of a pool, in any dimension: a bound close to the normal approximation.
+
+Given that a record is inside and given that it is outside, the sum has the same covariance V and means that differ by c.
+Were both laws normal, the record's ε̃ would be that of a shift by u = |V^{-1/2} c|. The laws are not normal; how far they
+are from it is bounded degree by degree (:mod:`whosin.population.sums.hermite`), and for γ = e^ε
+
+    E_γ ≤ sup_t { Φ(u/2-t) - γΦ(-u/2-t) + R·φ(Φ(c-t)) + τ·[φ(Φ(u/2-t)) + γφ(Φ(-u/2-t))] },  φ(v) = min(1/2, χ/2 + √(v + χ²/4)),
+
+for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K and
+χ all of it (docs/theory.md has the proof). Nothing is sampled. The bound helps where the noise is not small against
+single records, and says infinity elsewhere.
+
+What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error of
+a group is computed once, from the largest norms in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from whosin.errors import check_probability
+from whosin.numerics.gaussian_noise import epsilon_for
+from whosin.numerics.roots import smallest_holding
+from whosin.parallel.one_thread import one_thread
+from whosin.population.sums.hermite import majorant, omega, quadratic_powers, scale_of, tail_norms
+from whosin.population.sums.pairwise import Progress, check_pool, in_units
+
+__all__ = ["MOST_COLUMNS", "normal_epsilons"]
+
+Array = NDArray[np.float64]
+
+MOST_COLUMNS = 60
+"""Fourth moments of the pool are a tensor with columns⁴ entries."""
+LEAST_RECORDS = 14
+LARGEST_DEGREE = 2400
+GRAM_RECORDS = 5000
+"""Up to this many records sixth and eighth powers of all inner products are summed; above, they are bounded."""
+GROUP_RATIO = 1.25
+CELL_RATIO = 1.02
+"""Records of one group have u within the first factor; those that share one evaluation within the second."""
+CENTRES = (0.0, 0.5, 1.0, 1.5)
+SHARES = (1.0, 0.75, 0.55)
+"""Shares of the first degree that are tried."""
+REACH = (0.0, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
+"""How far above the normal approximation the bound is looked for, in shares of it."""
+_STEP = 1e-4
+_SLACK = 1e-9
+
+
+def normal_epsilons(f: ArrayLike, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
+    """Return for each record an upper limit on ε̃ at δ, infinite where this bound shows nothing.
+
+    Parameters
+    ----------
+    f : array-like, shape (N,) or (N, d)
+        What each record adds to the sum; N is even and a half is drawn.
+    scale : float
+        Standard deviation of the noise in each coordinate.
+    delta : float
+        In (0, 1).
+
+    Notes
+    -----
+    O(N·d⁴) once for the pool (and O(N²·d) up to 5,000 records), seconds for each group of records with like shifts,
+    of which there are about a dozen. Deterministic; limits hold for every pool, rounding included.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> pool = np.random.default_rng(0).standard_normal((200, 2))
+    >>> epsilons = normal_epsilons(pool, 5.0, 0.01)
+    >>> epsilons.shape, bool(np.isfinite(epsilons).all())
+    ((200,), True)
+    """
+    pool, scale = in_units(check_pool(f), scale)
+    delta = check_probability("delta", delta)
+    count, columns = pool.shape
+    limits = np.full(count, np.inf)
+    if count % 2 or count < LEAST_RECORDS or columns > MOST_COLUMNS or not 0.0 < delta < 1.0:
+        return limits
+    with one_thread, np.errstate(over="ignore", invalid="ignore"):  # series that grow beyond bounds are cut before
+        halves = _Halves(pool / scale)
+        groups = list(_groups(halves.shifts))
+        for done, group in enumerate(groups):
+            limits[group] = _group_limits(halves, group, delta)
+            if progress is not None:
+                progress((done + 1) / len(groups))
+    return limits
+
+
+def _groups(shifts: Array) -> Iterator[NDArray[np.int64]]:
+    """Positions of the records with shifts within a factor of each other; the small ones together."""
+    largest = float(shifts.max())
+    floor = max(largest / 8.0, 1e-6)
+    steps = np.floor(np.log(np.maximum(shifts, floor) / floor) / math.log(GROUP_RATIO)).astype(np.int64)
+    for step in np.unique(steps)[::-1]:
+        yield np.flatnonzero(steps == step)
+
+
+class _Halves:
+    """The whitened pool, and the norms of sums over it that the error needs, for each record.
+
+    With ξ_j = (f_j - mean)/2 and V = 1 + (N/(N-1))·Σξξᵀ (noise of scale 1), η_j = V^{-1/2} ξ_j. Leaving record x out
+    moves the mean by ξ_x/(N-1) and takes (N/(N-1))²·ξ_xξ_xᵀ from V: whitening by what is left stretches the direction
+    e of η_x by 1/√(1-q), q = (N/(N-1))²·|η_x|², and the shift is u² = 4q/(1-q).
+    """
+
+    def __init__(self, pool: Array) -> None:
+        self.others = len(pool) - 1
+        growth = 1.0 + 1.0 / self.others
+        half = 0.5 * (pool - pool.mean(axis=0))
+        covariance = np.eye(pool.shape[1]) + growth * (half.T @ half)
+        values, vectors = np.linalg.eigh(covariance)
+        self.eta = half @ (vectors / np.sqrt(values))
+        self.lengths = np.linalg.norm(self.eta, axis=1) * (1.0 + _SLACK)
+        q = growth**2 * self.lengths**2
+        self.stretch = 1.0 / (1.0 - q)
+        self.shifts = 2.0 * np.sqrt(q * self.stretch)
+        self.eigenvalues = np.clip(1.0 - 1.0 / values[::-1], 0.0, None) * (1.0 + _SLACK) + 1e-15
+        self.directions = self.eta / np.maximum(self.lengths, 1e-300)[:, None]
+
+    @cached_property
+    def norms(self) -> tuple[Array, Array]:
+        """[T_k] of the others for k = 3..8 after stretching (columns 3 to 8), and the part of it that touches e.
+
+        Sums over the pool, less the record's own term, plus what moving the mean adds.
+        """
+        plain, own, along, cross_fourth = self._sums()
+        absolute = plain.copy()  # norms of sums of |·|^k, which do not cancel
+        absolute[0], absolute[3] = self.others, math.sqrt(plain[2] * plain[4])
+        absolute[5], absolute[7] = math.sqrt(plain[4] * plain[6]), math.sqrt(plain[6] * plain[8])
+        whole, cross = np.zeros((2, len(self.eta), 9))
+        for k in (3, 4, 6, 8):
+            moved = self._moved(absolute, k)
+            less = self.lengths ** (2 * k) - 2.0 * own[:, k] + _SLACK * plain[k] ** 2
+            base = np.sqrt(np.maximum(plain[k] ** 2 + less, 0.0)) + moved
+            part = np.minimum(np.sqrt(np.maximum(along[:, k] + less, 0.0)) + moved, base)
+            whole[:, k] = np.sqrt(base**2 + (self.stretch**k - 1.0) * part**2)
+            cross[:, k] = np.minimum(whole[:, k], math.sqrt(k) * self.stretch ** (k / 2) * part)
+        whole[:, 5], whole[:, 7] = np.sqrt(whole[:, 4] * whole[:, 6]), np.sqrt(whole[:, 6] * whole[:, 8])
+        cross[:, 4] = np.minimum(cross[:, 4], cross_fourth + self.stretch**2 * self._moved(absolute, 4))
+        return whole, cross
+
+    def _sums(self) -> tuple[Array, Array, Array, Array]:
+        """Norms of Σ_j η_j^{⊗k} by k; for each record Σ_j (η_x·η_j)^k and the squared norm with e in one place."""
+        count, columns = self.eta.shape
+        plain = np.zeros(9)
+        own, along = np.zeros((2, count, 9))
+        pairs = (self.eta[:, :, None] * self.eta[:, None, :]).reshape(count, -1)
+        third, fourth = self.eta.T @ pairs, pairs.T @ pairs
+        plain[1], plain[2] = self.lengths.max(), np.linalg.norm(self.eta.T @ self.eta)
+        plain[3], plain[4] = np.linalg.norm(third), np.linalg.norm(fourth)
+        own[:, 3] = np.einsum("ni,ni->n", self.eta @ third, pairs)
+        along[:, 3] = np.sum((self.directions @ third) ** 2, axis=1)
+        parts = self._fourth(fourth.reshape(columns, columns, columns, columns))
+        own[:, 4], along[:, 4] = self.lengths**4 * np.sqrt(parts[:, 4]), parts[:, 1]
+        if count <= GRAM_RECORDS:
+            self._gram(plain, own, along)
+        else:
+            plain[6], plain[8] = plain[4] * plain[1] ** 2, plain[4] * plain[1] ** 4
+            along[:, 6], along[:, 8] = plain[6] ** 2, plain[8] ** 2
+            own[:, 6], own[:, 8] = 0.5 * self.lengths**12, 0.5 * self.lengths**16
+        return plain * (1.0 + _SLACK), own, along, self._fourth_cross(parts)
+
+    def _moved(self, absolute: Array, k: int) -> Array:
+        """What moving the mean by ξ_x/(N-1) adds to [T_k] at the most."""
+        step = self.lengths / self.others
+        return np.asarray(sum(math.comb(k, i) * step**i * absolute[k - i] for i in range(1, k + 1)))
+
+    def _fourth(self, tensor: Array) -> Array:
+        """‖τ(e^i)‖² of τ = Σ η^{⊗4} for i = 0..4, each record's e."""
+        e = self.directions
+        columns = e.shape[1]
+        out = np.empty((len(e), 5))
+        out[:, 0] = np.sum(tensor**2)
+        once = tensor.reshape(columns, -1)
+        out[:, 1] = np.einsum("ni,ij,nj->n", e, once @ once.T, e, optimize=True)
+        square = tensor.reshape(columns**2, columns**2)
+        for start in range(0, len(e), 2048):
+            part = e[start : start + 2048]
+            twice = ((part[:, :, None] * part[:, None, :]).reshape(len(part), -1) @ square).reshape(
+                -1, columns, columns
+            )
+            thrice = np.einsum("nij,nj->ni", twice, part)
+            out[start : start + 2048, 2] = np.sum(twice**2, axis=(1, 2))
+            out[start : start + 2048, 3] = np.sum(thrice**2, axis=1)
+            out[start : start + 2048, 4] = np.einsum("ni,ni->n", thrice, part) ** 2
+        return np.maximum(out, 0.0)
+
+    def _fourth_cross(self, g: Array) -> Array:
+        """Norm of the part of the stretched fourth tensor of the others with e in at least one place."""
+        room = _SLACK * g[:, 0]
+        stretch = self.stretch
+        three, two = g[:, 3] - g[:, 4], g[:, 2] - 2.0 * g[:, 3] + g[:, 4]
+        one = g[:, 1] - 3.0 * g[:, 2] + 3.0 * g[:, 3] - g[:, 4]
+        four = np.maximum(np.sqrt(g[:, 4]) - self.lengths**4, 0.0) ** 2
+        parts = [4.0 * stretch * one, 6.0 * stretch**2 * two, 4.0 * stretch**3 * three, stretch**4 * four]
+        return np.asarray(np.sqrt(sum(np.maximum(part, 0.0) + 16.0 * stretch**4 * room for part in parts)))
+
+    def _gram(self, plain: Array, own: Array, along: Array) -> None:
+        """The sixth and eighth powers, from all inner products."""
+        tensors = np.zeros((2, self.eta.shape[1], self.eta.shape[1]))
+        for start in range(0, len(self.eta), 1000):
+            rows = self.eta[start : start + 1000]
+            g = rows @ self.eta.T
+            square = g * g
+            odd = square * square * g
+            for place, k in enumerate((6, 8)):
+                own[start : start + 1000, k] = np.einsum("ij,ij->i", odd, g)
+                tensors[place] += rows.T @ (odd @ self.eta)
+                odd = odd * square
+        for place, k in enumerate((6, 8)):
+            plain[k] = math.sqrt(float(own[:, k].sum()))
+            along[:, k] = np.einsum("ni,ij,nj->n", self.directions, tensors[place], self.directions)
+
+    def longest(self, group: NDArray[np.int64]) -> float:
+        """The longest whitened vector of another record, for any record of the group."""
+        longest = 0.0
+        for start in range(0, len(group), 256):
+            some = group[start : start + 256]
+            lengths = (
+                self.lengths[:, None] ** 2 + (self.stretch[some] - 1.0) * (self.eta @ self.directions[some].T) ** 2
+            )
+            lengths[some, np.arange(len(some))] = 0.0
+            moved = np.sqrt(lengths.max(axis=0)) + np.sqrt(self.stretch[some]) * self.lengths[some] / self.others
+            longest = max(longest, float(moved.max()))
+        return longest * (1.0 + _SLACK) + 1e-30
+
+
+@dataclass
+class _Error:
+    """How far the two laws of some records are from normal: upper limits by degree, D^k times the k-th."""
+
+    unshared: Array
+    """The part that the two laws do not share."""
+    shared: Array
+    """Σ k!·[Ψ_k]² up to each degree."""
+    tails: Array
+    """The norm of everything beyond each degree."""
+
+    @property
+    def degree(self) -> int:
+        return len(self.tails) - 1
+
+
+def _error(halves: _Halves, group: NDArray[np.int64], degree: int) -> _Error | None:
+    """Return the error of a group with the series cut at a degree; None where it cannot help."""
+    from scipy.special import gammaln
+
+    others, scale = halves.others, scale_of(degree)
+    whole, cross = (part[group].max(axis=0) for part in halves.norms)
+    unit = halves.longest(group)
+    powers = unit ** np.arange(9)
+    norms, crossing = np.zeros((2, degree + 1))
+    norms[3:9], norms[8:] = (whole / powers)[3:9], (whole / powers)[8]
+    crossing[:] = math.sqrt(2.0) * norms
+    crossing[3] = norms[3]
+    eigenvalues = halves.eigenvalues / (1.0 + 1.0 / others)
+    log_powers = quadratic_powers(eigenvalues, degree // 2 + 1)
+    log_across = quadratic_powers(eigenvalues[1:], degree // 2 + 1)
+    full, rounding = majorant(norms, log_powers, others, unit)
+    k = np.arange(degree + 1)
+    tails = tail_norms(halves.eigenvalues, others, degree)
+    full *= 1.0 + rounding
+    full[:3] = 0.0
+    shared = np.cumsum(np.exp(gammaln(k + 1) - 2.0 * k * math.log(scale) + 2.0 * np.log(full + 1e-300))) * (1.0 + 1e-9)
+    if not np.nanmin((np.sqrt(shared) + tails)[4:]) < 1.0:
+        return None
+    log_crossing = log_powers + 0.5 * np.log(-np.expm1(np.minimum(2.0 * (log_across - log_powers), -1e-12)))
+    moved, _ = majorant(
+        norms + _STEP * crossing, np.logaddexp(log_powers, log_crossing + math.log(_STEP)), others, unit
+    )
+    slope = (moved * (1.0 + rounding) - full * (1.0 - 2.0 * rounding)) / _STEP
+    linear = omega(degree, scale * unit, (degree + 3) / (others - degree - 2))[:, 0]
+    for p in (4, 6, 8):  # in the term that is linear in T_p signs may cancel
+        slope[p] -= linear[p] * max(0.0, crossing[p] - cross[p] / powers[p]) * (1.0 - 1e-9)
+    unshared = np.where(k % 2 == 0, np.clip(slope, 0.0, full), full)
+    return _Error(unshared, shared, tails)
+
+
+def _group_limits(halves: _Halves, group: NDArray[np.int64], delta: float) -> Array:
+    """Limits of the records of one group: cells of like shift share one search, at the better of several degrees."""
+    errors = [error for degree in _degrees(halves) if (error := _error(halves, group, degree)) is not None]
+    limits = np.full(len(group), np.inf)
+    shifts = halves.shifts[group] * (1.0 + _SLACK)
+    if not errors:
+        return limits
+    floor = max(float(shifts.max()) / 8.0, 1e-12)
+    cells = np.ceil(np.log(np.maximum(shifts, floor) / floor) / math.log(CELL_RATIO) - 1e-9).astype(np.int64)
+    for cell in np.unique(cells)[::-1]:
+        rows = cells == cell
+        low, high = float(shifts[rows].min()) * (1.0 - 2.0 * _SLACK), float(shifts[rows].max())
+        limits[rows] = _smallest_epsilon(errors, low, high, delta)
+    return limits
+
+
+def _degrees(halves: _Halves) -> list[int]:
+    """Where to cut the series: far enough for a small tail, but not where it begins to grow."""
+    columns = halves.eta.shape[1]
+    largest = min(float(halves.eigenvalues.max()), 1.0 - 1e-6)
+    first = 2.2 * (15 + columns) / max(-math.log(max(largest, 1e-6)), 1e-4)
+    top = min(first, halves.others - 5, LARGEST_DEGREE)
+    return sorted({2 * (max(8, int(share * top)) // 2) for share in SHARES}, reverse=True)
+
+
+def _smallest_epsilon(errors: list[_Error], low: float, high: float, delta: float) -> float:
+    """The smallest ε found at which the bound holds for all shifts in [low, high]; infinite if there is none.
+
+    The search starts at the normal approximation and goes up: the bound need not fall with ε, but what holds at one ε
+    holds above it.
+    """
+
+    def holds(epsilon: float) -> bool:
+        return any(_divergence(error, low, high, epsilon, delta) <= delta for error in errors)
+
+    below = least = epsilon_for(1.0, delta, high)
+    for share in REACH:
+        above = least + share * (least + 0.02)
+        if holds(above):
+            break
+        below = above
+    else:
+        return math.inf
+    return above if above == least else smallest_holding(holds, below, above, tolerance=2e-4 * (1.0 + least))
+
+
+def _divergence(error: _Error, low: float, high: float, epsilon: float, target: float) -> float:
+    """An upper limit on E_{e^ε} for every shift in [low, high]; stops at the first that is at most the target."""
+    from scipy.special import ndtr
+
+    gamma = math.exp(epsilon) * (1.0 + 1e-15)
+    t = np.linspace(-9.0, 9.0, 1201) * (1.0 + high / 18.0)
+    left = np.concatenate([[-np.inf], t])
+    right = np.concatenate([t, [np.inf]])
+    peak = np.clip(epsilon / high if high > 0.0 else 0.0, left, right)
+    main = ndtr(high / 2 - peak) - gamma * (1.0 - 1e-14) * ndtr(-high / 2 - peak)
+    best = 1.0
+    for degree in _cuts(error, gamma):
+        tail = error.tails[degree]
+        chi = math.sqrt(error.shared[degree] + tail**2)
+        if not chi < 1.0:
+            continue
+
+        def factor(v: Array, chi: float = chi) -> Array:
+            return np.minimum(0.5, 0.5 * chi + np.sqrt(v + 0.25 * chi**2))
+
+        rest = main + tail * (factor(ndtr(high / 2 - left)) + gamma * factor(ndtr(-low / 2 - left)))
+        if rest.max() >= best:
+            continue
+        for centre in CENTRES:
+            if (high / 2 + centre) * math.sqrt(degree + 121) > 30.0:
+                continue
+            unshared = _unshared_norm(error, gamma, low, high, centre, degree)
+            best = min(best, float(np.max(rest + unshared * factor(ndtr(centre - left)))) * (1.0 + 1e-12) + 1e-15)
+            if best <= target:
+                return best
+    return best
+
+
+def _cuts(error: _Error, gamma: float) -> list[int]:
+    """Degrees to cut at: the one with the least sum of errors, and some below it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sqrt(error.shared) + 0.5 * (1.0 + gamma) * error.tails
+    first = 4 + int(np.nanargmin(total[4:]))
+    return sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True)
+
+
+def _unshared_norm(error: _Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
+    """R: the norm over N(c, 1) of the error up to the degree, for every shift in [low, high].
+
+    Degree k has Σ_m [F_{k-m}]·|(u/2-c)^m ∓ γ(-u/2-c)^m|/m!. Beyond m = 120 the terms sum to less than 1e-18 of the
+    norm of F as (u/2 + c)²·(degree + 121) ≤ 900.
+    """
+    from scipy.special import gammaln
+
+    scale = scale_of(error.degree)
+    m = np.arange(121)
+    weights = np.exp(m * math.log(scale) - gammaln(m + 1))
+    inner, outer = np.array([low / 2 - centre, high / 2 - centre]), np.array([low / 2 + centre, high / 2 + centre])
+    ends = inner[:, None] ** m
+    first = np.where((m % 2 == 0) & (inner[0] * inner[1] < 0), 0.0, ends.min(axis=0)), ends.max(axis=0)
+    reach = outer[:, None] ** m  # (-u/2-c)^m but for its sign
+    k = np.arange(degree + 1)
+    f = error.unshared[: degree + 1]
+    total = np.zeros(degree + 121)
+    for parity in (0, 1):
+        sign = np.where(m % 2 == 0, 1.0, -1.0) * (-1.0 if parity == 0 else 1.0) * gamma
+        apart = np.maximum(
+            np.abs(first[1] + np.where(sign > 0, sign * reach[1], sign * reach[0])),
+            np.abs(first[0] + np.where(sign > 0, sign * reach[0], sign * reach[1])),
+        )
+        apart += 400.0 * 2.0**-52 * (np.abs(first[1]) + gamma * reach[1])
+        total += np.convolve(np.where(k % 2 == parity, f, 0.0), apart * weights)
+    n = np.arange(len(total))
+    logs = gammaln(n + 1) - 2.0 * n * math.log(scale) + 2.0 * np.log(total + 1e-300)
+    beyond = 1e-18 * (1.0 + gamma) * math.sqrt(float(error.shared[degree]))
+    return math.sqrt(float(np.sum(np.exp(logs)))) * (1.0 + 1e-9) + beyond

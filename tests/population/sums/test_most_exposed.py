@@ -1,0 +1,49 @@
+"""The largest ε̃ of a pool from a few exact solutions."""
+
+import math
+
+import numpy as np
+import pytest
+
+import whosin as wi
+from whosin.population.sums import analysis, most_exposed
+from whosin.population.sums.most_exposed import exact_largest
+from whosin.population.sums.spectral import SubsetSumLaws
+
+
+@pytest.mark.parametrize("k", [12, 6])
+def test_largest_is_the_largest_of_all_records(k):
+    f = np.random.default_rng(0).exponential(size=24)
+    exact = SubsetSumLaws(f, k, 1.5).epsilon(0.02)
+    limits = exact_largest(f, k, 1.5, 0.02)
+    assert limits.max() == pytest.approx(exact[:, 1].max(), abs=1e-9)
+    assert (limits >= exact[:, 0] - 1e-12).all()
+
+
+def test_neighbours_differ_by_at_most_the_shift():
+    """E(x) ≤ E(y) + ((N-k) + γk)/(N-1)·TV of the noise moved by |f_x - f_y|, both directions."""
+    f = np.array([0.0, 0.1, 0.5, 0.6, 2.0, 2.1, 3.0, 3.5, 3.6, 5.0])
+    k, scale, gamma = 3, 0.7, math.exp(0.4)
+    laws = SubsetSumLaws(f, k, scale)
+    for swapped, (lost, kept) in ((False, (7, 3)), (True, (3, 7))):
+        values = [laws.divergence(x, 0.4, swapped) for x in range(10)]
+        for x in range(10):
+            for y in range(10):
+                tv = math.erf(abs(f[x] - f[y]) / (2 * math.sqrt(2) * scale))
+                assert values[x][0] <= values[y][1] + (lost + gamma * kept) / 9 * tv
+
+
+def test_too_little_noise_is_left_open(monkeypatch):
+    monkeypatch.setattr(most_exposed, "MOST_SOLVED", 6)
+    limits = exact_largest(np.random.default_rng(0).standard_normal(300), 150, 0.05, 0.001)
+    assert np.isinf(limits).any()
+
+
+def test_no_cliff_where_auto_stops_solving_every_record(monkeypatch):
+    monkeypatch.setattr(analysis, "EXACT_RECORDS", 40)
+    pool = np.random.default_rng(0).standard_normal(42)
+    few, more = (wi.population.gaussian(pool[:n], epsilon=8.0, delta=0.01, clip=3.0) for n in (40, 42))
+    assert (few.method, more.method) == ("exact", "exact")
+    assert more.pmp.epsilon == pytest.approx(few.pmp.epsilon, rel=0.1)
+    assert few.per_record_lower is not None
+    assert more.per_record_lower is None
