@@ -113,7 +113,7 @@ def exponential(x: Array, w: Array, clip: float, target: float) -> dict[str, dic
             "label_2C": 4.0 * found.noise_scale * clip / n,
             "restricted": 2.0 * found.noise_scale * restricted,
             "adjacent": found.dp_on_records.epsilon,
-            "tight": found.dp_tight.epsilon,
+            "tight": found.dp_at_most.epsilon,
         }
 
     def miss(label: float) -> float:

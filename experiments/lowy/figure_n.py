@@ -56,7 +56,7 @@ def exponential_trial(number: int, n: int) -> dict[str, dict[str, float]]:
     w = candidates(rng, M, D)
     x = w[0] + SIGMA * rng.standard_normal((2 * n, D))
     result = wi.population.exponential(x, w, epsilon=LABEL, clip=CLIP, method="exact")
-    found = {"pmp": result.pmp.epsilon, "tight": result.dp_tight.epsilon}
+    found = {"pmp": result.pmp.epsilon, "tight": result.dp_at_most.epsilon}
     if n <= ADJACENT_UP_TO:
         found["adjacent"] = result.dp_on_records.epsilon
     return {"all": found}

@@ -167,6 +167,6 @@ def test_the_parameters_are_in_order_for_every_clip(loss):
         result = wi.population.exponential(pool, np.eye(2), epsilon=3.0, clip=clip, loss=loss)
         chain = [
             result.per_record_lower.max(),
-            *(x.epsilon for x in (result.dp_on_records, result.dp_tight, result.dp)),
+            *(x.epsilon for x in (result.dp_on_records, result.dp_at_most, result.dp)),
         ]
         assert all(a <= b * (1 + 1e-12) for a, b in itertools.pairwise(chain))

@@ -62,7 +62,7 @@ def test_exact_agrees_with_the_enumerated_world(train_fraction, delta, loss):
     assert result.pmp.epsilon == pytest.approx(game.pmp(delta).epsilon, rel=1e-10, abs=1e-12)
     assert result.dp_on_records.epsilon == pytest.approx(game.dp().epsilon, rel=1e-10)
     assert result.pmp.train_fraction == game.pmp().train_fraction
-    assert result.dp_on_records.epsilon <= result.dp_tight.epsilon * (1 + 1e-12) <= result.dp.epsilon * (1 + 1e-12)
+    assert result.dp_on_records.epsilon <= result.dp_at_most.epsilon * (1 + 1e-12) <= result.dp.epsilon * (1 + 1e-12)
     for record in range(8):
         assert result.pmp.roc.dominates(game.roc(record), 1e-10)
 
@@ -71,7 +71,7 @@ def test_the_label_overstates_the_worst_case():
     """Lowy's figure 2: clipping enters the label, the range bound does not depend on it (THEORY r.1)."""
     pool, options = small_pool(3, 12, 5), np.eye(5)
     near, far = (wi.population.exponential(pool, options, epsilon=10.0, clip=c) for c in (5.0, 50.0))
-    assert far.dp_tight.epsilon < 0.5 < near.dp_tight.epsilon < 10.0
+    assert far.dp_at_most.epsilon < 0.5 < near.dp_at_most.epsilon < 10.0
     assert far.dp.epsilon == near.dp.epsilon == 10.0
 
 
@@ -86,7 +86,7 @@ def test_monte_carlo_covers_the_exact_answer():
         )
         misses += sampled.pmp.epsilon < exact
         assert sampled.confidence_level == 0.9
-        assert sampled.pmp.epsilon <= sampled.dp_tight.epsilon * (1 + 1e-12)
+        assert sampled.pmp.epsilon <= sampled.dp_at_most.epsilon * (1 + 1e-12)
     assert misses <= 6
 
 

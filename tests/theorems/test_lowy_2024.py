@@ -719,7 +719,7 @@ class TestRelatedWork:
         w = np.array([[-1.0], [1.0]])
         x = 1.0 + 0.03 * np.linspace(-1, 1, 6)[:, None]
         found = wi.population.exponential(x, w, epsilon=7.5, clip=10.0, method="exact")
-        assert found.dp_tight.epsilon == pytest.approx(7.5 * 2.0 / 11.0, rel=1e-9)
+        assert found.dp_at_most.epsilon == pytest.approx(7.5 * 2.0 / 11.0, rel=1e-9)
 
     def test_long_differential_training_privacy_gives_everything_away(self):
         """DTP bounds how far predictions move without one record; a model that is published moves, however little."""

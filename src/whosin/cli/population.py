@@ -162,7 +162,7 @@ def _print(result: PopulationPrivacy) -> None:
     table.add_column("accuracy at most", justify="right")
     for who, promise in (
         ("knows everybody else, any records (label)", result.dp),
-        ("knows everybody else, any records (worst case)", result.dp_tight),
+        ("knows everybody else, any records (worst case)", result.dp_at_most),
         ("knows everybody else, these records", result.dp_on_records),
         (f"knows the pool only ({result.method})", result.pmp),
     ):

@@ -30,8 +30,8 @@ class PopulationPrivacy(Promised):
     """The practical guarantee on these records: an upper limit."""
     dp: PureDP | ApproxDP
     """The guarantee as labelled: 2λΔ for the exponential mechanism."""
-    dp_tight: PureDP | ApproxDP
-    """A valid smaller worst-case limit over all records that the clipping allows."""
+    dp_at_most: PureDP | ApproxDP
+    """A valid worst-case limit over all records that the clipping allows, at most the label and at least the truth."""
     dp_on_records: PureDP | ApproxDP
     """The paper's ε(X): the same over adjacent data sets of this pool, an upper limit where it is not exact."""
     per_record: NDArray[np.float64] = field(repr=False)
@@ -82,9 +82,9 @@ class PopulationPrivacy(Promised):
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""
-        worst = self.dp_tight.accuracy()
+        worst = self.dp_at_most.accuracy()
         sentences = [
-            f"Labelled {self.dp.epsilon:.4g}-DP, this {self.mechanism} mechanism lets somebody who "
+            f"Labelled {_label(self.dp)}, this {self.mechanism} mechanism lets somebody who "
             f"knows everybody else guess "
             f"a person's membership right at most {percent_up(worst)} of the time",
             f"; somebody who knows only these {self.records} records, of which {self.train_size} "
@@ -101,13 +101,13 @@ class PopulationPrivacy(Promised):
         return (
             f"ε̃ ≤ {at_most(self.pmp.epsilon, 6)} on these records (δ = {self.pmp.delta:g}) for ε = "
             f"{self.dp.epsilon:.6g} as labelled, "
-            f"{at_most(self.dp_tight.epsilon, 6)} in the worst case, {at_most(self.dp_on_records.epsilon, 6)} among "
-            f"these records; {self.method}"
+            f"at most {at_most(self.dp_at_most.epsilon, 6)} in the worst case, "
+            f"{at_most(self.dp_on_records.epsilon, 6)} among these records; {self.method}"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; the per-record values as a list."""
-        parts = {name: getattr(self, name).to_dict() for name in ("pmp", "dp", "dp_tight", "dp_on_records")}
+        parts = {name: getattr(self, name).to_dict() for name in ("pmp", "dp", "dp_at_most", "dp_on_records")}
         plain = ("mechanism", "sensitivity", "noise_scale", "method", "confidence_level", "records", "train_size")
         lower = self.per_record_lower
         return {
@@ -128,11 +128,16 @@ class PopulationPrivacy(Promised):
 
         lines = {
             "as labelled": self.dp.epsilon,
-            "worst case": self.dp_tight.epsilon,
+            "worst case": self.dp_at_most.epsilon,
             "knows everybody else here": self.dp_on_records.epsilon,
         }
         axes: Axes = PopulationDisplay(np.sort(self.per_record), lines).plot(ax=ax).ax_
         return axes
+
+
+def _label(promise: PureDP | ApproxDP) -> str:
+    delta = f" with δ = {promise.delta:g}" if isinstance(promise, ApproxDP) else ""
+    return f"{promise.epsilon:.4g}-DP{delta}"
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -20,7 +20,7 @@ SHARES = (0.5, 0.75, 0.9, 0.99, 1.0)
 
 _ATTACKERS = {
     "dp": "as labelled: knows everybody else",
-    "dp_tight": "a smaller valid limit for the same",
+    "dp_at_most": "a smaller valid limit for the same",
     "dp_on_records": "knows everybody else, among these records",
     "pmp": "knows these records, and not who was drawn",
 }
@@ -72,7 +72,7 @@ def _question(result: PopulationPrivacy) -> str:
 def _answer(result: PopulationPrivacy) -> list[Block]:
     chance = "" if result.confidence_level is None else f", with {confidence(result.confidence_level)} confidence"
     drawn = result.train_size / result.records
-    right, worst = (percent_up(promise.accuracy(drawn)) for promise in (result.pmp, result.dp_tight))
+    right, worst = (percent_up(promise.accuracy(drawn)) for promise in (result.pmp, result.dp_at_most))
     rows = []
     for name, attacker in _ATTACKERS.items():
         promise = getattr(result, name)
@@ -115,7 +115,7 @@ def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture
     """Draw every record's parameter in rising order, below the limits for attackers who know everybody else."""
     known = values[np.isfinite(values)]
     edges = np.repeat(np.linspace(0.0, 1.0, len(values) + 1), 2)[1:-1][: 2 * len(known)]
-    worst = {"as labelled": result.dp.epsilon, "worst case": result.dp_tight.epsilon}
+    worst = {"as labelled": result.dp.epsilon, "worst case": result.dp_at_most.epsilon}
     lines = [Line(edges, np.repeat(known, 2), "knows the pool only (ε̃)")] if len(known) else []
     lines += [
         Line([0.0, 1.0], [value, value], f"{name}: {about(value)}")

@@ -16,8 +16,8 @@ POOLS = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
     "skewed": lambda rng, shape: rng.exponential(size=shape) ** 1.5,
     "binary": lambda rng, shape: rng.integers(0, 2, size=shape).astype(float),
-    "outlier": lambda rng, shape: np.concatenate([rng.standard_normal((shape[0] - 1, shape[1])), np.full((1, shape[1]), 4.0)]),
-}  # fmt: skip
+    "outlier": lambda rng, shape: np.vstack([rng.standard_normal((shape[0] - 1, shape[1])), np.full(shape[1], 4.0)]),
+}
 
 
 def pool_of(kind, count, columns, seed=0):

@@ -125,7 +125,7 @@ def exponential(
         mechanism="exponential",
         pmp=PMP(float(per_record.max()), delta, k / len(pool)),
         dp=PureDP(epsilon, "replace"),
-        dp_tight=PureDP(min(epsilon, scale * spread / k), "replace"),
+        dp_at_most=PureDP(min(epsilon, scale * spread / k), "replace"),
         dp_on_records=PureDP(min(epsilon, on_records[1]), "replace"),
         per_record=per_record,
         per_record_lower=lower,

@@ -76,11 +76,11 @@ def gaussian(
     train_fraction : float
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}
-        "pairwise" is the paper's bound, O(N²). "exact" is spectral, one column only. "normal" is the smaller of pairwise
-        and a proved normal approximation, any number of columns, draws of one half. "groups" is a sampled bound for
-        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which:
-        in one column ε̃ of the pool is exact, by solving those records exactly that may be the most exposed; in several
-        it is "normal", or "groups" in small pools where "normal" shows nothing.
+        "pairwise" is the paper's bound, O(N²). "exact" is spectral, one column only. "normal" is the smaller of
+        pairwise and a proved normal approximation, any number of columns, draws of one half. "groups" is a sampled
+        bound for any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and
+        says which: in one column ε̃ of the pool is exact, by solving those records exactly that may be the most
+        exposed; in several it is "normal", or "groups" in small pools where "normal" shows nothing.
     journal : path, optional
         File that keeps the finished draws of "groups", which resumes from it with the same ``rng`` if it was
         interrupted. The other methods have nothing to keep.
@@ -207,7 +207,7 @@ def _result(
         mechanism=mechanism,
         pmp=PMP(float(per_record.max()), delta, k / len(f)),
         dp=label,
-        dp_tight=label,
+        dp_at_most=label,
         dp_on_records=on_records,
         per_record=per_record,
         per_record_lower=lower,

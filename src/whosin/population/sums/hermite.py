@@ -6,11 +6,12 @@ the norm √(k!)·[Ψ_k], where [·] is the Frobenius norm of a symmetric tensor
 E exp(θ·y - θ·θ/2). With T_k(θ) = Σ_j (η_j·θ)^k over the whitened vectors of the others and t distributed as
 (1 + t²)^{-(N+2)/2},
 
-    Ψ(θ) = E_t[(1 + it)·exp((t² - 1/(N-1))·T_2/2)·Π_j Ω(η_j·θ, t)],   Ω(z, t) = exp(-itz - (1+t²)z²/2)·(cosh z + it·sinh z),
+    Ψ(θ) = E_t[(1 + it)·exp((t² - 1/(N-1))·T_2/2)·Π_j Ω(η_j·θ, t)],
+    Ω(z, t) = exp(-itz - (1+t²)z²/2)·(cosh z + it·sinh z),
 
 and Ω = exp(ω_3 z³)·(1 + Σ_{k≥4} ω_k(t) z^k). [fg] ≤ [f]·[g], and sums of products over different j factorise, so the
-coefficients of one scalar series majorise all [Ψ_k] (docs/theory.md). Every operation on floating-point numbers here adds,
-multiplies or divides positive numbers, so that its rounding errors only add up; they are counted and added.
+coefficients of one scalar series majorise all [Ψ_k] (docs/theory.md). Every operation on floating-point numbers here
+adds, multiplies or divides positive numbers, so that its rounding errors only add up; they are counted and added.
 """
 
 from __future__ import annotations

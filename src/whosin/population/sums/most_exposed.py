@@ -84,7 +84,7 @@ class _Sweep:
 
     @property
     def solved(self) -> NDArray[np.bool_]:
-        return ~np.isnan(self.epsilons)
+        return np.asarray(~np.isnan(self.epsilons))
 
     @property
     def count(self) -> int:

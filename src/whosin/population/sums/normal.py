@@ -1,17 +1,18 @@
 """Gaussian noise on the sum of a random half of a pool, in any dimension: a bound close to the normal approximation.
 
-Given that a record is inside and given that it is outside, the sum has the same covariance V and means that differ by c.
-Were both laws normal, the record's ε̃ would be that of a shift by u = |V^{-1/2} c|. The laws are not normal; how far they
-are from it is bounded degree by degree (:mod:`whosin.population.sums.hermite`), and for γ = e^ε
+Given that a record is inside and given that it is outside, the sum has the same covariance V and means that differ by
+m. Were both laws normal, the record's ε̃ would be that of a shift by u = |V^{-1/2} m|. The laws are not normal; how far
+they are from it is bounded degree by degree (:mod:`whosin.population.sums.hermite`), and for γ = e^ε
 
-    E_γ ≤ sup_t { Φ(u/2-t) - γΦ(-u/2-t) + R·φ(Φ(c-t)) + τ·[φ(Φ(u/2-t)) + γφ(Φ(-u/2-t))] },  φ(v) = min(1/2, χ/2 + √(v + χ²/4)),
+    E_γ ≤ sup_t { Φ(u/2-t) - γΦ(-u/2-t) + R·φ(Φ(c-t)) + τ·[φ(Φ(u/2-t)) + γφ(Φ(-u/2-t))] },
+    φ(v) = min(1/2, χ/2 + √(v + χ²/4)),
 
-for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K and
-χ all of it (docs/theory.md has the proof). Nothing is sampled. The bound helps where the noise is not small against
+for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K
+and χ all of it (docs/theory.md has the proof). Nothing is sampled. The bound helps where the noise is not small against
 single records, and says infinity elsewhere.
 
-What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error of
-a group is computed once, from the largest norms in it.
+What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error
+of a group is computed once, from the largest norms in it.
 """
 
 from __future__ import annotations
