@@ -9,6 +9,7 @@ import sqlite3
 import struct
 import sys
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +18,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from small_disk import small_disk
 from typer.testing import CliRunner
+from workbooks import workbook
 
 import whosin as wi
+from whosin.auditing.measuring.score_table import audit_score_table
 from whosin.auditing.models import ReferenceModels, audit_classifier
 from whosin.auditing.models.generators import audit_generator
 from whosin.cli.app import app
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, MissingExtraError
 from whosin.ledger import Ledger, LedgerError
 from whosin.parallel.journal import Journal
-from whosin.tables import as_stream, as_table, match_tables, read_table
+from whosin.tables import as_stream, as_table, match_tables, read_numeric, read_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "bad-input.md"
 RECORDS = np.random.default_rng(0).normal(size=(50, 2))
@@ -52,6 +55,17 @@ def every(*runs):
 def file(name, data):
     Path(name).write_bytes(data)
     return name
+
+
+def book():
+    return workbook("a.xlsx", people=[["a"], [1]], empty=[])
+
+
+def zip_of_two():
+    with zipfile.ZipFile("a.csv.zip", "w") as packed:
+        packed.writestr("a.csv", "a\n1\n")
+        packed.writestr("b.csv", "a\n1\n")
+    read_table("a.csv.zip")
 
 
 def folder(name):
@@ -424,8 +438,27 @@ ROWS = {
     "CSV empty": lambda: read_table(file("a.csv", b"")),
     "CSV names": lambda: read_table(file("a.csv", b"a,b\n")),
     "CSV ragged": lambda: read_table(file("a.csv", b"a,b\n1,2\n3\n")),
-    "CSV encoding": lambda: read_table(file("a.csv", b"a,b\n\xe9,2\n")),
+    "CSV encoding": lambda: [read_table(file("a.csv", "a,b\né,2\n".encode(code))) for code in ("latin-1", "utf-16")],
+    "CSV broken": lambda: read_table(file("a.csv", "a,b\né,2\n".encode() + b"\xe9,3\n")),
+    "CSV named encoding": lambda: every(
+        lambda: read_table(file("a.csv", b"a,b\n\xe9,2\n"), encoding="utf-8"),
+        lambda: read_table(file("a.csv", b"a,b\n1,2\n"), encoding="none such"),
+    ),
+    "CSV separator": lambda: [read_table(file("a.csv", f"a{mark}b\n1{mark}2\n".encode())) for mark in ";\t|"],
+    "CSV decimal": lambda: read_table(file("a.csv", b"a;b\n1,5;2\n")),
+    "CSV words": lambda: read_table(file("a.csv", b"a,b\n?,2\n3,N/A\n-,4\n")),
+    "CSV zeros": lambda: read_table(file("a.csv", b"a,b\n01,2\n3,4\n")),
+    "CSV infinity": lambda: read_table(file("a.csv", b"a,b\n1,inf\n3,4\n")),
+    "CSV comment": lambda: read_table(file("a.csv", b"about\na,b\n3,4\n")),
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
+    "JSON line": lambda: every(
+        *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]", b'{"a": [1]}'))
+    ),
+    "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
+    "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
+    "zip files": zip_of_two,
+    "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
+    "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,
     "Parquet pages": lambda: every(
@@ -524,14 +557,6 @@ def test_row(row, tmp_path, monkeypatch):
     else:
         with pytest.raises(ERRORS[said.split("`")[1]]):
             ROWS[row]()
-
-
-@pytest.mark.parametrize("data", [b"a,b\n\xe9,2\n", "a,b\n1,2\n".encode("utf-16")])
-def test_wrong_encodings_are_named(data, tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_bytes(data)
-    with pytest.raises(InputError, match=r"must be UTF-8, got the byte 0x.. on line \d"):
-        read_table(path)
 
 
 HELPFUL = {

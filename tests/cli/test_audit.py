@@ -303,3 +303,29 @@ def test_a_report_with_and_without_the_list_of_people(files, tmp_path):
     listed = "members with the highest scores"
     assert listed in pages["--individuals"]
     assert listed not in pages["--no-individuals"]
+
+
+def test_files_as_people_have_them(files, tmp_path):
+    train, holdout = pl.read_csv(files / "train.csv"), pl.read_parquet(files / "holdout.parquet")
+    both = pl.concat([train.with_columns(split=pl.lit("train")), holdout.with_columns(split=pl.lit("test"))])
+    both.write_csv(tmp_path / "both.csv", separator=";", decimal_comma=True)
+    more = ("--member-column", "split", "--member-value", "train", "--seed", 1, "--jobs", 1, "--json")
+    one = run("--records", tmp_path / "both.csv", "--synthetic", files / "leaky.csv", *more)
+    assert one.exit_code == 0, one.output
+    two = json.loads(run(*tables(files), "--json").stdout)
+    assert json.loads(one.stdout)["advantage"] == two["advantage"]
+    wrong = run("--records", tmp_path / "both.csv", "--synthetic", files / "leaky.csv", "--member-column", "split")
+    assert wrong.exit_code == 2
+    assert "got 'train' in row 1; --member-value 'train' would take" in wrong.stderr
+    both = ("--records", tmp_path / "both.csv", *tables(files))
+    assert "--records goes without --train" in run(*both).stderr
+    named = run(*tables(files), "--separator", ",", "--decimal", ",")
+    assert (named.exit_code, named.stderr) == (2, "Error: decimal must differ from separator, got ',' for both\n")
+
+
+def test_scores_in_json_lines(files, tmp_path):
+    scores = pl.read_csv(files / "scores.csv").select("score", pl.col("member").replace_strict({1: "in", 0: "out"}))
+    scores.write_ndjson(tmp_path / "scores.jsonl")
+    seen = run("--scores", tmp_path / "scores.jsonl", "--member-value", "in", "--seed", 1, "--json")
+    plain = run("--scores", files / "scores.csv", "--columns", "score", "--seed", 1, "--json")
+    assert json.loads(seen.stdout)["advantage"] == json.loads(plain.stdout)["advantage"]

@@ -9,6 +9,7 @@ import pytest
 
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import Table, as_table, read_numeric, read_table, text
+from whosin.tables.dialect import Dialect
 
 FRAME = pl.DataFrame(
     {
@@ -76,10 +77,12 @@ def test_a_first_line_of_numbers_is_data_unless_told_otherwise(tmp_path):
     path = write(tmp_path / "plain.csv", "1,2\n3,4\n")
     assert read_table(path).rows == 2
     assert read_table(path, header=True).names == ("1", "2")
-    mixed = write(tmp_path / "mixed.csv", "1,x,x\n2,y,y\n")
-    with pytest.raises(InputError, match=r"first line was taken as names.*'x' 2 times"):
-        read_table(mixed)
-    assert read_table(mixed, header=False).column("column 1").tolist() == ["x", "y"]
+    for content in ("1,x,x\n2,y,y\n", "1,x,u\n2,y,v\n3,x,w\n"):
+        mixed = read_table(write(tmp_path / "mixed.csv", content))
+        assert mixed.column("column 1").tolist()[:2] == ["x", "y"]
+        assert mixed.notes == ("its first line was taken as a row, not as names",)
+    years = read_table(write(tmp_path / "years.csv", "town,2019,2020\nUlm,1,2\nBonn,3,4\n"))
+    assert years.names == ("town", "2019", "2020")
 
 
 def test_numbers_may_have_blanks_and_texts_keep_theirs(tmp_path):
@@ -104,7 +107,7 @@ def test_missing_texts_can_be_chosen(tmp_path):
 
 def test_columns_and_categories_can_be_chosen(tmp_path):
     path = write(tmp_path / "x.csv", "zip,n,day\n01234,1,2020-01-01\n1234,2,2020-01-02\n")
-    assert read_table(path).column("zip").tolist() == [1234.0, 1234.0]
+    assert read_table(path).column("zip").tolist() == ["01234", "1234"]
     table = read_table(path, columns=["day", "zip"], categories=["zip", "day"])
     assert table.names == ("day", "zip")
     assert table.column("zip").tolist() == ["01234", "1234"]
@@ -161,19 +164,25 @@ def test_odd_files_read_as_the_csv_module_reads_them(tmp_path, content):
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64])
 def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
-    body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
     monkeypatch.setattr(text, "_CHUNK", chunk)
-    assert text._regular_rows(body, 2, ",") == 4
-    assert text._regular_rows(body, 3, ",") is None
-    assert text._regular_rows(body + b"\n5", 2, ",") is None
-    assert text._regular_rows(body + b"\n", 2, ",") is None
-    assert text._regular_rows(b'1,x"y', 2, ",") is None
-    assert text._regular_rows(b'1,"y', 2, ",") is None
-    assert text._regular_rows(b'x"1,2"y', 1, ",") is None
-    assert text._regular_rows(b"1\n\n2", 1, ",") is None
+
+    def rows(body, width):
+        layout = text.Layout("x", Dialect(","), tuple(map(str, range(width))), 0, 1, (), (False,) * width)
+        return text.is_regular(np.frombuffer(body, dtype=np.uint8), layout)
+
+    body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
+    assert rows(body, 2)[0] == 4
+    for odd, width in ((body, 3), (body + b"\n5", 2), (body + b"\n", 2), (b'1,x"y', 2), (b'1,"y', 2), (b'x"1,2"y', 1)):
+        assert rows(odd, width)[0] == 0
+    for odd, width in ((b"1\n\n2", 1), (b"1,2\n3\n4,5,6", 2), (b"1,2\n\n3,4", 2), (b"1,2,3\n4", 2)):
+        assert rows(odd, width)[0] == 0
+    assert rows(b"1,2\n3,4\n05,6", 2) == (3, [True, False])
+    assert rows(b"01,0\n0,04\n5,0", 2) == (3, [True, True])
+    assert rows(b"0,0.5\n10,00", 2) == (2, [False, True])
+    assert rows(b"7\n8", 1) == (2, [False])
 
 
-NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")
+BROKEN_UTF8 = "a,b\nKöln,2\n".encode() + "München,3\n".encode("latin-1")
 
 
 @pytest.mark.parametrize(
@@ -183,18 +192,23 @@ NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")
         ("x.csv", b"\n \n", "x.csv is empty"),
         ("x.csv", b"a,b\n", "x.csv has names but no rows"),
         ("x.csv", b"a,b\n\n\n", "names but no rows"),
-        ("x.csv", b"a,b\n1,2\n3,4,5\n", "line 3 must have 2 cells, got 3"),
-        ("x.csv", b"a,b\n1,2\n\n3\n", "line 4 must have 2 cells, got 1"),
-        ("x.csv", b'a,b\n"1\n2",2\n3\n', "line 4 must have 2 cells, got 1"),
-        ("x.csv", b'a,b\n1,2\n"3,4\n5,6\n', "line 3 must have 2 cells, got 1"),
+        ("x.csv", b"a,b\n1,2\n3,4,5\n", "line 3 must have 2 cells like line 1, separated by ',', got 3"),
+        ("x.csv", b"a,b\n1,2\n\n3\n", "line 4 must have 2 cells .* got 1"),
+        ("x.csv", b'a,b\n"1\n2",2\n3\n', "line 4 must have 2 cells .* got 1"),
+        ("x.csv", b'a,b\n1,2\n"3,4\n5,6\n', "line 3 must have 2 cells .* got 1"),
         ("x.csv", b'a,b\n1,"' + b"x" * 200_000 + b'" y\n', "line 2 cannot be read: field larger"),
-        ("x.csv", NOT_UTF8, "must be UTF-8, got the byte 0xfc on line 3"),
-        ("x.csv", "a,b\n1,2\n".encode("utf-16"), "must be UTF-8, got the byte 0xff on line 1"),
-        ("x.csv", b"a;b\n1;2\n", "is the separator ';'"),
-        ("x.csv", b"a,a\n1,2\n", "'a' 2 times"),
-        ("x.csv", b"a,b\n1,2\n3,-inf\n", "x.csv column 'b' must hold finite numbers, got -inf in row 1"),
-        ("x.csv.gz", b"a,b\n1,2\n", "must be gzip"),
-        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:30], "must be gzip"),
+        ("x.csv", BROKEN_UTF8, "must be UTF-8 to its end, got the byte 0xfc on line 3"),
+        ("x.csv", b"\xff\xfea\x00\x00", "must be text in utf-16-le, got the byte"),
+        ("x.csv", b"about this\na,b\n1,2\n", "line 2 must have 1 cells .* skip_lines leaves them out"),
+        ("x.csv", b"a,b\n1,2\n3,-inf\n", "x.csv line 3 column 'b' must be a finite number, got '-inf'"),
+        ("x.jsonl", b"\n", "x.jsonl is empty"),
+        ("x.jsonl", b'{"a": 1}\n\n{"a": }\n', "x.jsonl line 3 must be JSON"),
+        ("x.jsonl", b'{"a": 1}\n[2]\n', "x.jsonl line 2 must be an object"),
+        ("x.jsonl", b'{"a": 1}\n{"a": [2]}\n', "x.jsonl line 2 column 'a' must be a single value"),
+        ("x.csv.zip", b"a,b\n1,2\n", "must be packed as zip"),
+        ("x.csv.xz", b"a,b\n1,2\n", "must be packed as xz"),
+        ("x.csv.gz", b"a,b\n1,2\n", "must be packed as gz"),
+        ("x.csv.gz", gzip.compress(b"a,b\n1,2\n" * 100, mtime=0)[:30], "must be packed as gz"),
         ("x.parquet", b"", "must be Parquet"),
         ("x.parquet", b"a,b\n1,2\n", "must be Parquet"),
         ("x.parquet", b"PAR1" + b"\0" * 40 + b"PAR1", "must be Parquet"),
@@ -203,7 +217,8 @@ NOT_UTF8 = "a,b\n1,2\nMünchen,3\n".encode("latin-1")
         ("x.npy", b"", "plain NumPy array"),
         ("x.npy", b"\x93NUMPY", "plain NumPy array"),
         ("x.npz", b"PK\x03\x04", "plain NumPy array"),
-        ("x.xlsx", b"", r"endings \.csv, .* got 'x.xlsx'"),
+        ("x.xlsx", b"", "must be a workbook"),
+        ("x.docx", b"", r"endings \.csv, .* got 'x.docx'"),
     ],
 )
 def test_broken_files_say_what_is_wrong(tmp_path, name, content, says):
@@ -247,7 +262,7 @@ def test_read_numeric_takes_every_format(tmp_path):
     for name in ("t.parquet", "t.feather"):
         assert read_numeric(tmp_path / name)[0].tolist() == [[1.0, 0.5, 1.0], [2.0, 1.5, 0.0]]
     frame.with_columns(pl.lit(None, dtype=pl.Int64).alias("d")).write_parquet(tmp_path / "n.parquet")
-    with pytest.raises(InputError, match="column 'd', got '' in record 0"):
+    with pytest.raises(InputError, match="row 0 column 'd' must be a number, got a missing cell; gaps='drop'"):
         read_numeric(tmp_path / "n.parquet")
 
 

@@ -53,10 +53,10 @@ def test_csv_with_and_without_header(tmp_path):
     (tmp_path / "named.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
     (tmp_path / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
     for name, columns in (("named.csv", ["a", "b"]), ("plain.csv", ["column 0", "column 1"])):
-        values, names = read_numeric(tmp_path / name)
+        values, names, _ = read_numeric(tmp_path / name)
         assert values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
         assert names == columns
-    values, names = read_numeric(tmp_path / "named.csv", ["b"])
+    values, names, _ = read_numeric(tmp_path / "named.csv", ["b"])
     assert (values.tolist(), names) == ([[2.0], [4.0]], ["b"])
 
 
@@ -75,7 +75,7 @@ def test_parquet(tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3, 4]}), tmp_path / "t.parquet")
-    values, names = read_numeric(tmp_path / "t.parquet")
+    values, names, _ = read_numeric(tmp_path / "t.parquet")
     assert (values.tolist(), names) == ([[1.0, 3.0], [2.0, 4.0]], ["a", "b"])
 
 
@@ -83,11 +83,11 @@ def test_parquet(tmp_path):
     ("name", "text", "says"),
     [
         ("x.csv", "", "is empty"),
-        ("x.csv", "a,b\n1,2\n3\n", "line 3 must have 2 cells, got 1"),
-        ("x.csv", "a,b\n1,2\nx,4\n", "column 'a', got 'x' in record 1"),
-        ("x.csv", "a,b\n1,\n3,4\n", "column 'b', got '' in record 0"),
-        ("x.csv", "a\n1\nnan\n", "row 1"),
-        ("x.txt", "1", "endings"),
+        ("x.csv", "a,b\n1,2\n3\n", "line 3 must have 2 cells"),
+        ("x.csv", "a,b\n1,2\nx,4\n", "x.csv line 3 column 'a' must be a number, got 'x'; choose"),
+        ("x.csv", "a,b\n1,\n3,4\n", "x.csv line 2 column 'b' must be a number, got a missing cell; gaps='drop'"),
+        ("x.csv", "a\n1\nnan\n", "line 3 column 'a'"),
+        ("x.doc", "1", "endings"),
         ("x.npy", "not an array", "plain NumPy array"),
     ],
 )

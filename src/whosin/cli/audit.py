@@ -11,6 +11,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import INPUT, clean_errors
+from whosin.cli.files import split, takes_files
 from whosin.cli.show_audit import show
 from whosin.errors import InputTypeError
 
@@ -27,6 +28,7 @@ FAILED = 1
 Strings = list[str] | None
 
 
+@takes_files
 @clean_errors
 def audit(
     train: Annotated[Path | None, typer.Option(help="Rows that the generator was trained on.")] = None,
@@ -37,7 +39,10 @@ def audit(
     generator: Annotated[
         str | None, typer.Option(help="Instead: module:name of a generator, trained again and again on --records.")
     ] = None,
-    records: Annotated[Path | None, typer.Option(help="With --generator: all records there are.")] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(help="With --generator: all records. Else: training and held-out rows, told by --member-column."),
+    ] = None,
     trainings: Annotated[int, typer.Option(min=10, help="With --generator: how often to train.")] = 32,
     release_rows: Annotated[
         int | None, typer.Option(min=1, help="With --generator: rows to be released from all records.")
@@ -46,12 +51,18 @@ def audit(
         Path | None, typer.Option(help="With --generator and --seed: keep what is done, and go on from it.")
     ] = None,
     member_column: Annotated[
-        str, typer.Option(help="Column of the scores file that says who is a member (1 or 0).")
+        str, typer.Option(help="Column of --scores or --records that says who is a member (1 or 0).")
     ] = "member",
+    member_value: Annotated[
+        str | None, typer.Option(help="What that column says of members, such as train; all others are outsiders.")
+    ] = None,
     query: Annotated[
         Strings, typer.Option(help="What the attacker asks; repeat for several. All that fit by default.")
     ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")] = None,
+    categories: Annotated[
+        str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
+    ] = None,
     group: Annotated[Strings, typer.Option(help="Report the groups of this column; repeat for several.")] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is: several rows of one person count once.")
@@ -91,6 +102,7 @@ def audit(
         bool, typer.Option("--verbose", "-v", help="Print all numbers, the assumptions and the method as well.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    written: Any = None,
 ) -> None:
     """Measure what attackers can learn about who is in the data.
 
@@ -103,11 +115,11 @@ def audit(
             check_probability(name, limit)
     promised = _promised(promised_epsilon, promised_delta)
     render.check_report(report, force)
-    tables = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
+    tables: dict[str, Any] = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
     if strict and tolerate is None:
         raise InputTypeError("--strict goes with --tolerate")
     options = {
-        "columns": _split(columns),
+        "columns": split(columns),
         "groups": group,
         "person": person,
         "prior": prior,
@@ -116,9 +128,10 @@ def audit(
         "tolerate": tolerate,
         "rng": seed,
     }
-    if generator is not None or records is not None:
-        if generator is None or records is None:
-            raise InputTypeError("--generator and --records go together")
+    written["categories"] = split(categories) or ()
+    if generator is not None:
+        if records is None:
+            raise InputTypeError("--generator goes with --records")
         _by_training_again(
             generator,
             records,
@@ -137,30 +150,41 @@ def audit(
         )
         return
     if scores is not None:
-        given = [name for name, path in {**tables, "--reference": reference}.items() if path is not None]
+        given = [
+            name
+            for name, path in {**tables, "--reference": reference, "--records": records}.items()
+            if path is not None
+        ]
         useless = (("--query", query), ("--target", target), ("--block-rows", block_rows))
         given += [name for name, value in useless if value is not None]
         if given:
             raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
-        found: Audit = _of_scores(scores, member_column, options)
+        found: Audit = _of_scores(scores, member_column, {**options, "member_value": member_value}, written)
     else:
+        if records is not None:
+            if train is not None or holdout is not None:
+                raise InputTypeError("--records goes without --train and --holdout: it has both")
+            tables |= _divided(records, member_column, member_value, written)
+            train, holdout = tables["--train"], tables["--holdout"]
         if train is not None and holdout is None and synthetic is not None:
             if report is not None:
                 raise InputTypeError("--report goes with --holdout: without held-out rows there is no audit to report")
-            _without_holdout(train, synthetic, {"columns": _split(columns), "person": person, "n_jobs": jobs}, json)
+            _without_holdout(
+                train, synthetic, {"columns": split(columns), "person": person, "n_jobs": jobs}, json, written
+            )
             return
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
         more = {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
-        found = _of_tables(train, holdout, synthetic, reference, {**options, **more})
+        found = _of_tables(train, holdout, synthetic, reference, {**options, **more}, written)
     if json:
         render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})
     else:
         show(found, top=top, target=target, promised=promised, verbose=verbose)
     if report is not None:
         paths = {"train": train, "holdout": holdout, "synthetic": synthetic, "scores": scores}
-        files = {role: path.name for role, path in paths.items() if path is not None}
+        files = {role: getattr(path, "name", None) or path.origin for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict)
 
@@ -202,13 +226,15 @@ def _end(verdict: Verdict, strict: bool) -> None:
         raise typer.Exit(code)
 
 
-def _without_holdout(train: Path, synthetic: Path, options: dict[str, Any], json: bool) -> None:
+def _without_holdout(train: Any, synthetic: Path, options: dict[str, Any], json: bool, written: dict[str, Any]) -> None:
     """Print what copies alone show, and that it is no verdict."""
     from whosin.auditing.measuring.verdict import Verdict
     from whosin.auditing.releases.copies import NO_HOLDOUT, count_copies
+    from whosin.tables import read_table
 
+    train, synthetic_table = _read(train, written), read_table(synthetic, **written)
     with render.progress("Comparing every training row with every released row") as progress:
-        found = count_copies(train, synthetic, progress=progress, **options)
+        found = count_copies(train, synthetic_table, progress=progress, **options)
     title, _, ways_out = NO_HOLDOUT.partition(". ")
     verdict = Verdict("no verdict", title, ways_out)
     if json:
@@ -228,20 +254,39 @@ def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
     return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
+def _read(given: Any, written: dict[str, Any]) -> Any:
+    """Read a file; a table passes."""
+    from whosin.tables import read_table
+
+    return read_table(given, **written) if isinstance(given, Path) else given
+
+
+def _divided(path: Path, column: str, value: str | None, written: dict[str, Any]) -> dict[str, Any]:
+    """Divide a file into training rows and held-out rows by a column, which is then left out."""
+    from dataclasses import replace
+
+    from whosin.auditing.measuring.score_table import members_of
+    from whosin.tables import read_table
+
+    table = read_table(path, **written)
+    inside = members_of(table, column, value)
+    rest = table.select([name for name in table.names if name != column])
+    sides = {"--train": rest.take(inside), "--holdout": rest.take(~inside)}
+    return {name: replace(side, origin=f"{path.name} ({name[2:]})") for name, side in sides.items()}
+
+
 def _of_tables(
-    train_path: Path, holdout_path: Path, released: Path, reference_path: Path | None, options: dict[str, Any]
+    train: Any, holdout: Any, released: Path, reference: Any, options: dict[str, Any], written: dict[str, Any]
 ) -> Audit:
     from whosin.auditing.releases.synthetic import audit_synthetic
-    from whosin.tables import read_table
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
-    train, holdout = read_table(train_path), read_table(holdout_path)
-    reference = None if reference_path is None else read_table(reference_path)
+    train, holdout, reference = (_read(part, written) for part in (train, holdout, reference))
     synthetic: Any
     if is_blockwise(released) or options["block_rows"] is not None:
         synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS)
     else:
-        synthetic = read_table(released)
+        synthetic = _read(released, written)
     rows = len(train) + len(holdout)
     with render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress:
         return _heard(
@@ -249,12 +294,12 @@ def _of_tables(
         )
 
 
-def _of_scores(path: Path, member_column: str, options: dict[str, Any]) -> Audit:
+def _of_scores(path: Path, member_column: str, options: dict[str, Any], written: dict[str, Any]) -> Audit:
     from whosin.auditing.measuring.score_table import audit_score_table
     from whosin.auditing.models.sequences import token_table
     from whosin.tables import read_table
 
-    table = token_table(path) or read_table(path)
+    table = token_table(path) or read_table(path, **written)
     with render.progress(f"Auditing {len(table)} scores") as progress:
         return _heard(lambda: audit_score_table(table, member_column, progress=progress, **options))
 
@@ -272,10 +317,6 @@ def _heard(work: Callable[[], Audit]) -> Audit:
         if str(warning.message) != found.problem:
             typer.echo(f"Warning: {warning.message}", err=True)
     return found
-
-
-def _split(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
 def _release_answer(found: Audit, target: float | None) -> dict[str, Any]:

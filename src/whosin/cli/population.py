@@ -111,7 +111,7 @@ def exponential(
 
     options: dict[str, Any] = {"delta": delta, "clip": clip, "loss": loss, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    options["candidates"], _ = read_numeric(candidates, _split(columns), at_least=1)
+    options["candidates"], _, _ = read_numeric(candidates, _split(columns), at_least=1)
     _run("exponential", records, columns, epsilon, target, confidence_level, seed, json, options)
 
 
@@ -131,7 +131,7 @@ def _run(
 
     if (epsilon is None) == (target is None):
         raise InputTypeError("give either --epsilon or --target")
-    records, names = read_numeric(path, _split(columns))
+    records, names, _ = read_numeric(path, _split(columns))
     common = {"confidence_level": confidence_level, "rng": seed, **options}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress

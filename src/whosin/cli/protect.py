@@ -57,7 +57,7 @@ def protect(
 
     _check_out(out, force)
     chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    matrix, names = read_numeric(records, chosen)
+    matrix, names, _ = read_numeric(records, chosen)
     with _place(out, force) as part:
         with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
             result = release(

@@ -45,19 +45,21 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     return table_from_series(series_of(data, name), name, categories)
 
 
-def table_from_series(series: Mapping[str, pl.Series], name: str, categories: Sequence[str] = ()) -> Table:
+def table_from_series(
+    series: Mapping[str, pl.Series], name: str, categories: Sequence[str] = (), notes: Sequence[str] = ()
+) -> Table:
     """Return named polars series as a table."""
     check_names(tuple(series), name)
     chosen = _listed(categories, tuple(series), name)
     columns = (column_from_series(s, _at(name, label), category=label in chosen) for label, s in series.items())
-    return Table(tuple(series), tuple(columns), name)
+    return Table(tuple(series), tuple(columns), name, tuple(notes))
 
 
 def _recategorised(table: Table, chosen: set[str]) -> Table:
     if not chosen:
         return table
     columns = (as_category(column) if label in chosen else column for label, column in table)
-    return Table(table.names, tuple(columns), table.origin)
+    return Table(table.names, tuple(columns), table.origin, table.notes)
 
 
 def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> set[str]:

@@ -1,35 +1,56 @@
-"""Reading files: CSV, TSV, Parquet, Arrow, NumPy."""
+"""Reading files: text (CSV, TSV), JSON lines, Excel, Parquet, Arrow, NumPy."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
+import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice
+from whosin.tables.cells import dates_in
+from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
+from whosin.tables.json_lines import frame_from_lines
 from whosin.tables.numeric import numeric_records
 from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.quiet_polars import without_panics
 from whosin.tables.table import Table
-from whosin.tables.text import MISSING, series_from_text
+from whosin.tables.text import series_from_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["check_file", "file_ending", "read_numeric", "read_table"]
+__all__ = ["TEXT", "check_file", "file_ending", "opened", "read_numeric", "read_table"]
 
-Numbers = tuple[NDArray[np.float64], list[str]]
+TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
+"""Endings of separated text."""
+_LINES = (".jsonl", ".ndjson")
+_EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
+_PACKED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", ".npz")
 
-_TEXT = {".csv": ",", ".tsv": "\t", ".csv.gz": ",", ".tsv.gz": "\t"}
-_ENDINGS = (*_TEXT, ".parquet", ".arrow", ".feather", ".npy", ".npz")
+
+@dataclass(frozen=True)
+class _Read:
+    """What a file has: its columns, remarks on how it was read, and the word and number for each row in errors."""
+
+    series: dict[str, pl.Series]
+    remarks: Sequence[str] = ()
+    lines: NDArray[np.int64] | None = None
+
+    def place(self, row: int) -> str:
+        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
 
 def read_table(
@@ -37,41 +58,76 @@ def read_table(
     *,
     columns: Sequence[str] | None = None,
     categories: Sequence[str] = (),
-    missing: Sequence[str] = MISSING,
-    header: bool | None = None,
     separator: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    missing: Sequence[str] | None = None,
+    header: bool | None = None,
+    skip_lines: int = 0,
+    sheet: str | None = None,
 ) -> Table:
     """Return a file as a :class:`Table`.
 
     Parameters
     ----------
     path : path
-        A file that ends in .csv or .tsv (both also .gz), .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one
-        array).
+        A file that ends in .csv, .tsv, .txt, .data or .dat (separated text), .jsonl or .ndjson (JSON lines), each also
+        packed (.gz, .bz2, .xz, .zip with one file in it); .xlsx, .xls, .xlsb or .ods (with the extra "excel");
+        .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one array).
     columns : sequence of str, optional
         The columns to keep, in this order; all by default.
     categories : sequence of str
         Columns to take as categories although they look like numbers or dates. In text files they stay as written.
-    missing : sequence of str
-        Cells of text files that are missing, blanks around them aside.
+    separator, encoding, decimal : str, optional
+        How a text file is written. By default recognised: a tab, ``;``, ``|`` or ``,`` between cells, and blanks in
+        .txt, .data and .dat; UTF-8, UTF-16 or Windows-1252; a point or a comma before decimals.
+    missing : sequence of str, optional
+        Cells of text files that are missing, in every column, blanks around them aside. By default nothing at all, NA,
+        NaN, nan and null; and among numbers and dates also ``?``, ``-``, ``N/A`` and the like.
     header : bool, optional
-        Whether the first line of a text file has names. By default it has unless all its cells are numbers.
-    separator : str, optional
-        What separates the cells of a text file: a comma in .csv, a tab in .tsv.
+        Whether the first line of a text file has names. By default it has, unless all its cells are numbers, or some
+        are and the labels beside them occur again below.
+    skip_lines : int
+        Lines at the top of a text file that are no part of the table.
+    sheet : str, optional
+        The sheet of a workbook; by default the first.
 
     Notes
     -----
-    The whole file decides on the type of a column, so the same bytes always give the same table. O(cells) time; a text
-    file is held in memory with its cells.
+    The whole file decides on the type of a column, so the same bytes always give the same table; what was recognised is
+    in its ``notes``. O(cells) time; a text file is held in memory with its cells.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> file = Path(mkdtemp()) / "people.csv"
+    >>> _ = file.write_text("age;height;postcode\\n31;1,72;01234\\n?;1,8;99999\\n")
+    >>> table = wi.tables.read_table(file)
+    >>> print(table)
+    people.csv: 2 rows, columns: 2 of numbers, 1 of categories
+    >>> for note in table.notes:
+    ...     print(note)
+    its cells are separated by ';'
+    commas are decimal signs in 'height'
+    column 'age': '?' counts as missing in 1 rows
     """
     file = _as_path(path)
-    series = _read(file, missing=missing, raw=categories, header=header, separator=separator)
-    table = table_from_series(series, file.name, categories)
+    dialect = Dialect(separator, encoding, decimal, missing, header, skip_lines)
+    found = _read(file, dialect, raw=categories, sheet=sheet)
+    table = table_from_series(found.series, file.name, categories, found.remarks)
     return table if columns is None else table.select(columns)
 
 
-def read_numeric(path: str | Path, columns: Sequence[str] | None = None, *, at_least: int = 2) -> Numbers:
-    """Return the numeric columns of a file as a matrix, and their names.
+def read_numeric(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    at_least: int = 2,
+    gaps: str = "refuse",
+    **written: Any,
+) -> tuple[NDArray[np.float64], list[str], int]:
+    """Return the numeric columns of a file as a matrix, their names, and how many rows with gaps were dropped.
 
     Parameters
     ----------
@@ -79,34 +135,39 @@ def read_numeric(path: str | Path, columns: Sequence[str] | None = None, *, at_l
         Any file that :func:`read_table` takes.
     columns : sequence of str, optional
         The columns to take; all of them by default, and then every one must be numeric.
+    at_least : int
+        The rows that there must be.
+    gaps : {"refuse", "drop"}
+        What becomes of rows in which a cell is missing.
+    **written
+        How the file is written, as in :func:`read_table`.
     """
     path = _as_path(path)
-    series = _read(path, missing=("",))
-    names = list(series) if columns is None else list(columns)
-    absent = [name for name in names if name not in series]
+    check_choice("gaps", gaps, ("refuse", "drop"))
+    sheet = written.pop("sheet", None)
+    found = _read(path, Dialect(**written), sheet=sheet)
+    names = list(found.series) if columns is None else list(columns)
+    absent = [name for name in names if name not in found.series]
     if absent:
-        raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(series)}")
-    matrix = np.column_stack([_numbers(series[name], name, path) for name in names])
-    return numeric_records(matrix, path.name, at_least=at_least), names
+        raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(found.series)}")
+    matrix = np.column_stack([_numbers(found, name, path, gaps) for name in names])
+    whole = ~np.isnan(matrix).any(axis=1)
+    kept = matrix[whole] if gaps == "drop" else matrix
+    return numeric_records(kept, path.name, at_least=at_least), names, len(matrix) - len(kept)
 
 
-def _read(
-    path: Path,
-    *,
-    missing: Sequence[str],
-    raw: Sequence[str] = (),
-    header: bool | None = None,
-    separator: str | None = None,
-) -> dict[str, pl.Series]:
+def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | None = None) -> _Read:
     check_file(path)
     ending = file_ending(path)
-    if ending in _TEXT:
-        data = _unpacked(path) if ending.endswith(".gz") else path.read_bytes()
-        separator = _TEXT[ending] if separator is None else separator
-        return series_from_text(data, path.name, separator=separator, header=header, missing=missing, raw=raw)
+    if ending in TEXT:
+        return _Read(*series_from_text(_bytes(path), path.name, dialect, ending, raw))
+    if ending in _LINES:
+        return _read_lines(_bytes(path), path.name)
+    if ending in _EXCEL:
+        return _read_sheet(path, sheet)
     if ending in (".npy", ".npz"):
-        return series_of(_load_array(path), path.name)
-    return series_of(_load_frame(path, ending), path.name)
+        return _Read(series_of(_load_array(path), path.name))
+    return _Read(series_of(_load_frame(path, ending), path.name))
 
 
 def _as_path(path: Any) -> Path:
@@ -127,18 +188,83 @@ def check_file(path: Path) -> None:
 
 
 def file_ending(path: Path) -> str:
-    """Return the ending that says what is in a file."""
-    ending = next((e for e in sorted(_ENDINGS, key=len, reverse=True) if path.name.lower().endswith(e)), None)
-    if ending is None:
-        raise InputError(f"a file must be one of the endings {', '.join(_ENDINGS)}, got {path.name!r}")
+    """Return the ending that says what is in a file, that of packing aside."""
+    name = path.name.lower()
+    packing = next((end for end in (*_PACKED, ".zip") if name.endswith(end)), "")
+    ending = next((end for end in _ENDINGS if name.removesuffix(packing).endswith(end)), None)
+    if ending is None or (packing and ending not in (*TEXT, *_LINES)):
+        raise InputError(
+            f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON lines also with "
+            f"{', '.join(_PACKED)} or .zip behind it, got {path.name!r}"
+        )
     return ending
 
 
-def _unpacked(path: Path) -> bytes:
+def opened(path: Path) -> IO[bytes]:
+    """Open a text file, unpacked."""
+    name = path.name.lower()
+    if name.endswith(".zip"):
+        return _only_file(path)
+    unpack = next((_PACKED[end] for end in _PACKED if name.endswith(end)), None)
+    return path.open("rb") if unpack is None else unpack(path)
+
+
+def _only_file(path: Path) -> IO[bytes]:
     try:
-        return gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path.name} must be gzip, got something else or part of it: {error}") from None
+        packed = zipfile.ZipFile(path)
+        (name,) = [name for name in packed.namelist() if not name.endswith("/") and "__MACOSX" not in name]
+    except ValueError:
+        raise InputError(f"{path.name} must be a zip with one file in it, got {len(packed.namelist())}") from None
+    return packed.open(name)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with opened(path) as file:
+            return file.read()
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
+        if isinstance(error, PermissionError):
+            raise
+        packing = path.suffix.lower().removeprefix(".")
+        raise InputError(
+            f"{path.name} must be packed as {packing}, got something else or part of it: {error}"
+        ) from None
+
+
+def _read_lines(data: bytes, origin: str) -> _Read:
+    """Read JSON lines: one object per row, with the same fields or some of them."""
+    import polars as pl
+
+    frame, lines = frame_from_lines(data, origin)
+    series = series_of(frame, origin)
+    texts = [name for name, cells in series.items() if cells.dtype == pl.String]
+    dates = {name: read for name in texts if (read := dates_in(series[name])) is not None}
+    return _Read({**series, **dates}, (), lines)
+
+
+def _read_sheet(path: Path, sheet: str | None) -> _Read:
+    import polars as pl
+
+    try:
+        import fastexcel
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{path.name} is a workbook, which needs the extra 'excel': pip install 'whosin[excel]', or save it as CSV"
+        ) from error
+    try:
+        names = fastexcel.read_excel(path.read_bytes()).sheet_names
+        if sheet is not None and sheet not in names:
+            raise InputError(f"{path.name} has no sheet {sheet!r}; it has {', '.join(names)}")
+        chosen = names[0] if sheet is None else sheet
+        frame = pl.read_excel(
+            io.BytesIO(path.read_bytes()), sheet_name=chosen, infer_schema_length=None, raise_if_empty=False
+        )
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{path.name} must be a workbook, got something else or part of it: {error}") from None
+    if frame.width == 0:
+        raise InputError(f"{path.name} sheet {chosen!r} is empty; sheet= names another of {', '.join(names)}")
+    said = f"sheet {chosen!r} was read, the first of {len(names)}"
+    return _Read(series_of(frame, path.name), [said] if sheet is None and len(names) > 1 else [])
 
 
 def _load_frame(path: Path, ending: str) -> pl.DataFrame:
@@ -175,16 +301,19 @@ def _load_array(path: Path) -> NDArray[np.generic]:
     return arrays[0]
 
 
-def _numbers(series: pl.Series, name: str, path: Path) -> NDArray[np.float64]:
+def _numbers(found: _Read, name: str, path: Path, gaps: str) -> NDArray[np.float64]:
     import polars as pl
 
-    place = f"{path.name} must hold numbers in column {name!r}"
+    series = found.series[name]
     if series.dtype.is_numeric() or series.dtype == pl.Boolean:
         numbers = series.cast(pl.Float64)
     else:
         numbers = series.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
-    wrong = np.flatnonzero(numbers.is_null().to_numpy())
-    if wrong.size:
-        cell = series[int(wrong[0])]
-        raise InputError(f"{place}, got {('' if cell is None else cell)!r} in record {wrong[0]}; choose other columns")
-    return numbers.to_numpy()
+    missing = series.is_null() | numbers.is_nan().fill_null(False)
+    strange = numbers.is_null() & ~missing if gaps == "drop" else numbers.is_null() | missing
+    if strange.any():
+        row = int(strange.arg_max() or 0)
+        other = f"{series[row]!r}; choose other columns"
+        got = "a missing cell; gaps='drop' leaves such rows out" if missing[row] else other
+        raise InputError(f"{path.name} {found.place(row)} column {name!r} must be a number, got {got}")
+    return numbers.fill_null(np.nan).to_numpy()

@@ -27,6 +27,8 @@ class Table:
     columns: tuple[Column, ...] = field(repr=False)
     origin: str = "data"
     """What errors call the table: a file name, or the name of an argument."""
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What was recognised when the file was read."""
 
     def __post_init__(self) -> None:
         check_names(self.names, self.origin)
@@ -74,7 +76,7 @@ class Table:
         if isinstance(names, str):
             raise InputTypeError(f"names must be a list of column names, got the text {names!r}")
         places = [self._place(name) for name in names]
-        return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin)
+        return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin, self.notes)
 
     def take(self, indices: ArrayLike) -> Table:
         """Return the rows with these numbers (or where a truth value says so), in this order."""
@@ -88,7 +90,7 @@ class Table:
         if chosen.size and not (-self.rows <= chosen.min() and chosen.max() < self.rows):
             raise InputError(f"indices must be row numbers below {self.rows}, got {chosen.min()} to {chosen.max()}")
         rows = chosen.astype(np.intp)
-        return Table(self.names, tuple(column.take(rows) for column in self.columns), self.origin)
+        return Table(self.names, tuple(column.take(rows) for column in self.columns), self.origin, self.notes)
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of names, kinds and cells in their order.

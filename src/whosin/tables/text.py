@@ -9,216 +9,286 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError
+from whosin.tables.cells import read_columns
 from whosin.tables.columns import EXACT
+from whosin.tables.dialect import MISSING, Dialect, decoded, first_rows, is_number
 from whosin.tables.table import check_names
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MISSING", "series_from_text"]
+__all__ = ["Layout", "irregular_frames", "is_regular", "series_from_text"]
 
-MISSING = ("", "NA", "NaN", "nan", "null")
-"""Cells that are missing, blanks around them aside."""
-_DATES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f%#z")
-_CHUNK = 2**24
+Bytes = NDArray[np.uint8]
+
+_CHUNK = 2**18
+_HEAD = 2**16
+"""Bytes that are looked at to recognise how a file is written."""
 _QUOTE = ord('"')
 _NEWLINE = ord("\n")
+_BLOCK_ROWS = 2**17
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the rows of a text file start, and how they are written; made by :meth:`of`."""
+
+    origin: str
+    """The file, for errors."""
+    dialect: Dialect
+    names: tuple[str, ...]
+    start: int
+    """The byte at which the rows start."""
+    first_line: int
+    """The line on which they start."""
+    remarks: tuple[str, ...]
+    numeric: tuple[bool, ...] = field(repr=False)
+    """For each column whether the first rows have numbers in it."""
+
+    @classmethod
+    def of(cls, data: bytes, origin: str, dialect: Dialect, ending: str) -> Layout:
+        """Recognise the layout by the bytes of a file, in UTF-8, or by the first megabyte of them."""
+        if not data or data.isspace():
+            raise InputError(f"{origin} is empty")
+        start = 0
+        for _ in range(dialect.skip_lines):
+            start = data.find(b"\n", start) + 1 or len(data)
+        start += len(data[start:]) - len(data[start:].lstrip(b"\n"))
+        line = data.count(b"\n", 0, start) + 1
+        head = data[start : start + _HEAD].decode("utf-8", "ignore")
+        whole = len(data) - start <= _HEAD
+        found = dialect.recognised(head, whole, ending)
+        rows = first_rows(head, whole, str(found.separator))
+        remarks = _remarks(dialect, found, ending)
+        if not rows:
+            raise InputError(f"{origin} line {line} must have names or numbers, got a line that cannot be read")
+        if not found.header:
+            names, end, line_end = [f"column {i}" for i in range(len(rows[0]))], start, line
+        else:
+            names, repeated = _names(rows.pop(0))
+            remarks += repeated
+            end, line_end = _after_names(data, start, line, str(found.separator))
+        check_names(names, origin)
+        columns = list(zip(*(row for row in rows if len(row) == len(names)), strict=True)) or [()] * len(names)
+        numeric = tuple(_are_numbers(cells) for cells in columns)
+        return cls(origin, found, tuple(names), end, line_end, tuple(remarks), numeric)
+
+    @property
+    def separator(self) -> str:
+        """What separates cells."""
+        return str(self.dialect.separator)
 
 
 def series_from_text(
-    data: bytes,
-    origin: str,
-    *,
-    separator: str = ",",
-    header: bool | None = None,
-    missing: Sequence[str] = MISSING,
-    raw: Sequence[str] = (),
-) -> dict[str, pl.Series]:
-    """Return the columns of separated text, each as numbers, dates or text.
+    data: bytes, origin: str, dialect: Dialect, ending: str = ".csv", raw: Sequence[str] = ()
+) -> tuple[dict[str, pl.Series], list[str], NDArray[np.int64]]:
+    """Return the columns of separated text, remarks on how they were read, and the line of each row.
 
     Parameters
     ----------
     data : bytes
-        UTF-8, with or without a byte order mark. Blank lines do not count.
+        Blank lines do not count.
     origin : str
         The file, for errors.
-    separator : str
-    header : bool, optional
-        Whether the first line has names. By default it has unless all its cells are numbers.
-    missing : sequence of str
-        Cells that are missing.
+    dialect : Dialect
+        How it is written, as far as that is known.
+    ending : str
+        That of the file: it decides where nothing can be recognised.
     raw : sequence of str
         Columns that stay text.
 
     Notes
     -----
-    A column is numeric if all cells that are not missing read as numbers, blanks around them aside. Whole numbers
-    beyond 2⁵³ stay text. Dates are cells of the form 2026-01-31, with or without a time. O(cells).
+    O(cells). How a column is read: :mod:`whosin.tables.cells`.
     """
-    if not (isinstance(separator, str) and len(separator) == 1 and separator.isascii() and separator not in '"\r\n'):
-        raise InputError(f"separator must be one plain character, got {separator!r}")
-    data = _clean(data, origin)
-    names, body, first_line = _split_header(data, origin, separator, header)
-    check_names(names, f"{origin} (whose first line was taken as names)" if first_line > 1 else origin)
-    if not body or body.isspace():
-        raise InputError(f"{origin} has names but no rows")
-    frame = _read_regular(body, len(names), separator)
-    if frame is None:
-        frame = _read_odd(body, len(names), separator, origin, first_line)
-    return {name: typed(frame.to_series(i), missing, stay=name in raw) for i, name in enumerate(names)}
-
-
-def _clean(data: bytes, origin: str) -> bytes:
-    data = data.removeprefix(b"\xef\xbb\xbf")
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{origin} must be UTF-8, got the byte 0x{data[error.start]:02x} on line {line}") from None
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if not data or data.isspace():
-        raise InputError(f"{origin} is empty")
-    return data
-
-
-def _split_header(data: bytes, origin: str, separator: str, header: bool | None) -> tuple[list[str], bytes, int]:
-    """Return the names, the bytes of the rows, and the line on which the rows start."""
-    blank = len(data) - len(data.lstrip(b"\n"))
-    reader = csv.reader(_lines(data[blank:]), delimiter=separator)
-    try:
-        cells = next(reader)
-    except csv.Error as error:
-        raise InputError(
-            f"{origin} must have a first line of names or numbers, got one that cannot be read: {error}"
-        ) from None
-    other = next((s for s in ";\t|" if s != separator and s in cells[0]), None)
-    if len(cells) == 1 and other is not None:
-        raise InputError(f"{origin} has one column and {other!r} in its first line: is the separator {other!r}?")
-    if header is None:
-        header = not all(_is_number(cell) for cell in cells)
-    if not header:
-        return [f"column {i}" for i in range(len(cells))], data[blank:], blank + 1
-    names = [cell.strip() or f"column {i}" for i, cell in enumerate(cells)]
-    end = blank
-    for _ in range(reader.line_num):
-        end = data.find(b"\n", end) + 1 or len(data)
-    return names, data[end:], blank + reader.line_num + 1
-
-
-def _lines(data: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_regular(body: bytes, width: int, separator: str) -> pl.DataFrame | None:
-    """Return the cells as text, or None if lines differ in length or quotes are odd."""
     import polars as pl
 
-    body = body.strip(b"\n")
-    rows = _regular_rows(body, width, separator)
-    if rows is None:
+    data, remark = decoded(data, origin, dialect.encoding)
+    layout = Layout.of(data, origin, dialect, ending)
+    if layout.separator == " ":
+        data = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
+        layout = Layout.of(data, origin, layout.dialect, ending)
+    if len(data) == layout.start or data[layout.start : layout.start + 2 * _HEAD].isspace():
+        raise InputError(f"{origin} has names but no rows")
+    frame = _read_regular(data, layout)
+    if frame is not None:
+        lines = layout.first_line + np.arange(frame.height)
+    else:
+        parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
+        frame, lines = pl.concat([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+    columns = {name: frame.to_series(i) for i, name in enumerate(layout.names)}
+    series, remarks = read_columns(
+        columns, layout.dialect, raw, lambda name, row: f"{origin} line {lines[row]} column {name!r}"
+    )
+    return series, [*([] if remark is None else [remark]), *layout.remarks, *remarks], lines
+
+
+def _remarks(asked: Dialect, found: Dialect, ending: str) -> list[str]:
+    """Say what was recognised, where a reader may want to know."""
+    said = []
+    if asked.separator is None and found.separator != ("\t" if ending == ".tsv" else ","):
+        shown = {"\t": "tabs", " ": "blanks"}.get(str(found.separator), repr(found.separator))
+        said.append(f"its cells are separated by {shown}")
+    if asked.header is None and not found.header:
+        said.append("its first line was taken as a row, not as names")
+    return said
+
+
+def _names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of columns, the second of two equal ones with a number, and remarks."""
+    names: list[str] = []
+    remarks = []
+    for i, cell in enumerate(cells):
+        name = given = cell.strip() or f"column {i}"
+        number = 0
+        while name in names:
+            number += 1
+            name = f"{given}.{number}"
+        if number:
+            remarks.append(f"column {i} is called {name!r}, as {given!r} is there already")
+        names.append(name)
+    return names, remarks
+
+
+def _after_names(data: bytes, start: int, line: int, separator: str) -> tuple[int, int]:
+    """Return the byte and the line after the row of names."""
+    reader = csv.reader(_lines(io.BytesIO(data[start : start + 2 * _HEAD])), delimiter=separator)
+    next(reader)
+    for _ in range(reader.line_num):
+        start = data.find(b"\n", start) + 1 or len(data)
+    return start, line + reader.line_num
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    known = [cell for cell in cells if cell not in MISSING]
+    return bool(known) and all(map(is_number, known))
+
+
+def _lines(file: IO[bytes]) -> io.TextIOWrapper:
+    return io.TextIOWrapper(file, encoding="utf-8", newline="", errors="ignore")
+
+
+def _read_regular(data: bytes, layout: Layout) -> pl.DataFrame | None:
+    """Return the cells as text, or numbers where the first rows have some and all read so; None if lines are odd."""
+    text = np.frombuffer(data, dtype=np.uint8)[layout.start : len(data) - data.endswith(b"\n")]
+    rows, labels = is_regular(text, layout)
+    if not rows:
         return None
-    schema = {str(i): pl.String for i in range(width)}
+    missing = MISSING if layout.dialect.missing is None else layout.dialect.missing
+    quick = [number and not label for number, label in zip(layout.numeric, labels, strict=True)]
+    ways: list[tuple[list[bool], list[str] | None]] = [([False] * len(quick), None)]
+    if any(quick) and layout.dialect.decimal != "," and "" in missing:
+        ways = [(quick, None), (quick, list(missing)), *ways]
+    for numbers, words in ways:
+        frame = _parsed(data, layout, numbers, words)
+        if frame is not None and frame.height == rows and not _is_beyond(frame):
+            return frame
+    return None
+
+
+def _parsed(data: bytes, layout: Layout, numbers: Sequence[bool], missing: list[str] | None) -> pl.DataFrame | None:
+    import polars as pl
+
+    schema = {str(i): pl.Float64 if number else pl.String for i, number in enumerate(numbers)}
     try:
-        frame = pl.read_csv(io.BytesIO(body), has_header=False, schema=schema, separator=separator)
+        return pl.read_csv(
+            io.BytesIO(data),
+            has_header=False,
+            skip_lines=layout.first_line - 1,
+            schema=schema,
+            separator=layout.separator,
+            null_values=missing,
+        )
     except (pl.exceptions.PolarsError, OSError):
         return None
-    return frame if frame.height == rows else None
 
 
-def _regular_rows(body: bytes, width: int, separator: str) -> int | None:
-    """Count the lines, or return None if one is blank, has not ``width`` cells or a quote that opens within a cell."""
-    rows, inside, cells, last = 0, False, 0, _NEWLINE
-    for start in range(0, len(body), _CHUNK):
-        piece = np.frombuffer(body, dtype=np.uint8, count=min(_CHUNK, len(body) - start), offset=start)
-        commas, ends = piece == ord(separator), piece == _NEWLINE
+def _is_beyond(frame: pl.DataFrame) -> bool:
+    """Whether numbers are so large that they may be labels, or endless: then their text has to be seen."""
+    tops: list[Any] = [column.abs().max() for column in frame if column.dtype.is_float()]
+    return any(top is not None and top > EXACT for top in tops)
+
+
+def is_regular(text: Bytes, layout: Layout) -> tuple[int, list[bool]]:
+    """Return the number of lines, and for each column whether a cell starts with 0 and another digit.
+
+    The number is 0 if a line is blank or has another number of cells, or if a quote opens within a cell. O(bytes), a
+    piece at a time.
+    """
+    width, separator = len(layout.names), ord(layout.separator)
+    labels = np.zeros(width, dtype=bool)
+    labels[0] = re.match(rb'"?0\d', bytes(text[:3])) is not None
+    cells, inside, last = 0, False, _NEWLINE
+    for start in range(0, len(text), _CHUNK):
+        piece = text[start : start + _CHUNK]
         quotes = piece == _QUOTE
-        before = np.concatenate((np.array([last], dtype=np.uint8), piece[:-1]))
-        if inside or quotes.any():
-            after = np.logical_xor.accumulate(np.concatenate(([inside], quotes)))
-            opens = quotes & ~after[:-1]
-            if not np.isin(before[opens], (ord(separator), _NEWLINE, _QUOTE)).all():
-                return None
-            commas, ends, inside = commas & ~after[1:], ends & ~after[1:], bool(after[-1])
-        counts, cells = _count_cells(commas, ends, cells)
-        if (counts != width - 1).any() or (before[ends] == _NEWLINE).any():
-            return None
-        rows, last = rows + len(counts), int(piece[-1])
-    return rows + 1 if cells == width - 1 and not inside else None
+        quoted = bool(inside or quotes.any())
+        places = np.flatnonzero((piece == separator) | (piece == _NEWLINE) | quotes)
+        if quoted:
+            kinds = piece[places]
+            within = (np.cumsum(kinds == _QUOTE, dtype=np.uint32) & 1) != inside
+            opens = places[(kinds == _QUOTE) & within]
+            before = np.where(opens, piece[opens - 1], last)
+            if not ((before == separator) | (before == _NEWLINE) | (before == _QUOTE)).all():
+                return 0, labels.tolist()
+            inside = bool(within[-1]) if len(within) else inside
+            places = places[(kinds != _QUOTE) & ~within]
+        ends = piece[places] == _NEWLINE
+        first = (width - 1 - cells) % width
+        blank = width == 1 and (np.any(np.diff(places) == 1) or (last == piece[0] == _NEWLINE))
+        if blank or np.count_nonzero(ends) != len(ends[first::width]) or not ends[first::width].all():
+            return 0, labels.tolist()
+        found = _zeros_after(places, text[start : start + _CHUNK + 3], quoted)
+        labels[(cells + 1 + found) % width] = True
+        cells, last = cells + len(places), int(piece[-1])
+    return (0 if inside or (cells + 1) % width else (cells + 1) // width), labels.tolist()
 
 
-def _count_cells(commas: NDArray[np.bool_], ends: NDArray[np.bool_], open_cells: int) -> tuple[NDArray[np.int64], int]:
-    """Return the separators of each line that ends here, and those of the line that stays open."""
-    seen = np.searchsorted(np.flatnonzero(commas), np.flatnonzero(ends))
-    counts = np.diff(seen, prepend=0)
-    total = int(np.count_nonzero(commas))
-    if not len(counts):
-        return counts, open_cells + total
-    counts[0] += open_cells
-    return counts, total - int(seen[-1])
+def _zeros_after(places: NDArray[np.int64], text: Bytes, quoted: bool) -> NDArray[np.int64]:
+    """Return which of the places are followed by a cell that starts with 0 and another digit, in quotes or not."""
+    ahead = np.append(text, np.zeros(3, dtype=np.uint8))
+    zeros = (ahead[:-1] == ord("0")) & (ahead[1:] - ord("0") < 10)
+    found = zeros[places + 1]
+    if quoted:
+        found |= (ahead[places + 1] == _QUOTE) & zeros[places + 2]
+    return np.flatnonzero(found)
 
 
-def _read_odd(body: bytes, width: int, separator: str, origin: str, first_line: int) -> pl.DataFrame:
+def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataFrame, NDArray[np.int64]]]:
+    """Yield the cells of odd rows as text, as the csv module reads them, and their lines, block by block."""
     import polars as pl
 
-    reader = csv.reader(_lines(body), delimiter=separator)
-    rows, line = [], first_line
+    reader = csv.reader(_lines(file), delimiter=layout.separator)
+    numbered = _checked_rows(reader, layout)
+    while block := list(islice(numbered, _BLOCK_ROWS)):
+        columns = zip(*(row for row, _ in block), strict=True)
+        frame = pl.DataFrame([pl.Series(str(i), cells, dtype=pl.String) for i, cells in enumerate(columns)])
+        yield frame, np.array([line for _, line in block])
+
+
+def _checked_rows(reader: Any, layout: Layout) -> Iterator[tuple[list[str], int]]:
+    """Yield rows that are not blank with the line on which each starts."""
+    width, line = len(layout.names), layout.first_line
     try:
         for row in reader:
             if row and len(row) != width:
-                raise InputError(f"{origin} line {line} must have {width} cells, got {len(row)}")
+                more = "" if width > 1 else "; if the first lines are no part of the table, skip_lines leaves them out"
+                raise InputError(
+                    f"{layout.origin} line {line} must have {width} cells like line {layout.first_line - 1 or 1}, "
+                    f"separated by {layout.separator!r}, got {len(row)}{more}"
+                )
             if row:
-                rows.append(row)
-            line = first_line + reader.line_num
+                yield row, line
+            line = layout.first_line + reader.line_num
     except csv.Error as error:
-        raise InputError(f"{origin} line {line} cannot be read: {error}") from None
-    return pl.DataFrame([pl.Series(str(i), cells) for i, cells in enumerate(zip(*rows, strict=True))])
-
-
-def typed(cells: pl.Series, missing: Sequence[str], *, stay: bool) -> pl.Series:
-    """Return text as numbers or dates if every cell that is not missing reads so."""
-    import polars as pl
-
-    bare = cells.str.strip_chars()
-    gone = bare.is_in(list(missing))
-    kept = pl.when(~gone)
-    text, known = (pl.select(kept.then(part)).to_series() if gone.any() else part for part in (cells, bare))
-    if stay or text.null_count() == len(text):
-        return text
-    numbers = known.cast(pl.Float64, strict=False)
-    if numbers.null_count() == known.null_count():
-        return text if _inexact(known, numbers) else numbers
-    dates = _dates(known)
-    return text if dates is None else dates
-
-
-def _inexact(known: pl.Series, numbers: pl.Series) -> bool:
-    large = known.filter(numbers.abs() > EXACT)
-    return bool(large.str.contains(r"^[+-]?\d+$").any())
-
-
-def _dates(known: pl.Series) -> pl.Series | None:
-    first = str(known.drop_nulls()[0])
-    if not (first[:4].isdigit() and first[4:5] == "-"):
-        return None
-    iso = known.str.replace(" ", "T", literal=True)
-    for shape in _DATES:
-        dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
-        if dates.null_count() == known.null_count():
-            return dates
-    return None
+        raise InputError(f"{layout.origin} line {line} cannot be read: {error}") from None

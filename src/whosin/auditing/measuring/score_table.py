@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whosin.auditing.measuring.audit import Audit
     from whosin.tables import Table
 
-__all__ = ["audit_score_table"]
+__all__ = ["audit_score_table", "members_of"]
 
 Flags = NDArray[np.bool_]
 
@@ -35,6 +35,7 @@ def audit_score_table(
     table: Table,
     member_column: str = "member",
     *,
+    member_value: str | None = None,
     columns: Sequence[str] | None = None,
     groups: Sequence[str] | None = None,
     person: str | None = None,
@@ -48,6 +49,8 @@ def audit_score_table(
         One row a record.
     member_column : str
         The column that says who is a member: 1 or 0, true or false, yes or no.
+    member_value : str, optional
+        What that column says of members, such as "train"; then all other rows are outsiders.
     columns : sequence of str, optional
         The columns of scores, of which several must be numbers; by default all that are neither the truth nor groups
         nor people, and that do not name rows: running numbers, the index of a data frame, and whole numbers and texts
@@ -63,7 +66,7 @@ def audit_score_table(
     -----
     O(cells·log rows) beside the audit itself.
     """
-    inside = _truth(table, member_column)
+    inside = members_of(table, member_column, member_value)
     divided = {name: (table.column(name)[inside], table.column(name)[~inside]) for name in groups or ()}
     taken = {member_column: "says who is a member", **({} if person is None else {person: "says whose a row is"})}
     names, left_out = list(columns or ()), {}
@@ -115,9 +118,18 @@ def _answers(table: Table, names: Sequence[str], taken: dict[str, str], notes: t
     return np.column_stack([table.column(name) for name in names])
 
 
-def _truth(table: Table, name: str) -> Flags:
-    texts = [str(value).strip().lower().removesuffix(".0") for value in table.column(name)]
-    strange = next((text for text in texts if text not in _TRUTH), None)
+def members_of(table: Table, column: str, value: str | None = None) -> Flags:
+    """Return which rows are members by a column: where it says ``value``, or 1 and not 0, true and not false."""
+    texts = [str(cell).strip().removesuffix(".0") for cell in table.column(column)]
+    if value is not None:
+        if value not in texts or set(texts) == {value}:
+            seen = ", ".join(repr(text) for text in sorted(set(texts))[:5])
+            raise InputError(f"{table.origin} must have {value!r} and others in column {column!r}, got {seen}")
+        return np.array([text == value for text in texts], dtype=bool)
+    strange = next((row for row, text in enumerate(texts) if text.lower() not in _TRUTH), None)
     if strange is not None:
-        raise InputError(f"{table.origin} must hold 1 or 0 in column {name!r}, got {strange!r}")
-    return np.array([_TRUTH[text] for text in texts], dtype=bool)
+        raise InputError(
+            f"{table.origin} must hold 1 or 0 in column {column!r}, got {texts[strange]!r} in row {strange + 1}; "
+            f"--member-value {texts[strange]!r} would take the rows with this value as members"
+        )
+    return np.array([_TRUTH[text.lower()] for text in texts], dtype=bool)

@@ -1,0 +1,199 @@
+"""How a text file is written: its encoding, what separates its cells, and whether its first line has names.
+
+What the caller does not name is recognised, by fixed rules, from the bytes alone: the same bytes always read the same.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from whosin.errors import InputError, check_choice, check_whole
+
+__all__ = ["MISSING", "WORDS", "Dialect", "decoded", "first_rows", "is_number"]
+
+MISSING = ("", "NA", "NaN", "nan", "null")
+"""Cells that are missing wherever they stand, blanks around them aside."""
+WORDS = ("?", "-", "--", ".", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "None", "none")
+"""Cells that are missing among numbers and dates; among labels they are labels."""
+_SEPARATORS = ("\t", ";", "|", ",")
+"""In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
+_BLANK_ENDINGS = (".txt", ".data", ".dat")
+"""Endings of files whose cells may be separated by blanks."""
+_FEWEST_BLANK_CELLS = 3
+_HEAD_ROWS = 200
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_OLD = "cp1252"
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written; None stands for what is recognised."""
+
+    separator: str | None = None
+    """One character; " " stands for any number of blanks."""
+    encoding: str | None = None
+    decimal: str | None = None
+    """The decimal sign, "." or ","."""
+    missing: Sequence[str] | None = None
+    """Cells that are missing, in all columns; by default MISSING, and WORDS among numbers and dates."""
+    header: bool | None = None
+    skip_lines: int = 0
+    """Lines at the top that are no part of the table."""
+    blanks: bool = False
+    """Whether a blank follows every separator, and is no part of the cell."""
+
+    def __post_init__(self) -> None:
+        mark = self.separator
+        if mark is not None and not (
+            isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in '"\r\n'
+        ):
+            raise InputError(f"separator must be one plain character, such as ';' or '\\t', got {mark!r}")
+        if self.decimal is not None:
+            check_choice("decimal", self.decimal, (".", ","))
+        if self.decimal == "," == self.separator:
+            raise InputError("decimal must differ from separator, got ',' for both")
+        if isinstance(self.missing, str):
+            raise InputError(f"missing must be a list of words, got the text {self.missing!r}")
+        check_whole("skip_lines", self.skip_lines)
+        if self.encoding is not None:
+            _check_encoding(self.encoding)
+
+    def recognised(self, head: str, whole: bool, ending: str) -> Dialect:
+        """Return the dialect with separator and header filled in, by the first characters of the file."""
+        separator = self.separator or _separator(head, whole, ending)
+        rows = first_rows(head, whole, separator)
+        after = [cell for row in rows for cell in row[1:]]
+        blanks = bool(after) and all(cell.startswith(" ") for cell in after)
+        header = _has_names(rows) if self.header is None else self.header
+        return replace(self, separator=separator, header=header, blanks=blanks)
+
+
+def decoded(data: bytes, origin: str, encoding: str | None) -> tuple[bytes, str | None]:
+    """Return text as UTF-8 with plain line ends, and a remark if its encoding had to be recognised.
+
+    A byte order mark decides; without one it is UTF-8; UTF-16 if every other one of the first bytes is zero; and
+    otherwise, as old programs write, Windows-1252 (which has all letters of Latin-1), unless letters in UTF-8 come
+    before the first byte that is none: such a file is damaged.
+    """
+    remark = None
+    if encoding is not None:
+        data = _decode(data, origin, encoding).removeprefix("\ufeff").encode("utf-8")
+    else:
+        mark, name = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", _unmarked(data)))
+        data = data[len(mark) :]
+        if name != "utf-8":
+            data = _decode(data, origin, name).encode("utf-8")
+        elif not data.isascii():
+            data, remark = _as_utf8(data, origin)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return data, remark
+
+
+def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
+    """Read what Windows-1252 leaves undefined as Latin-1 does."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("whosin_latin_1", _as_latin_1)
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        "".encode(name)
+    except (LookupError, TypeError):
+        raise InputError(
+            f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252 or utf-16, got {name!r}"
+        ) from None
+
+
+def _unmarked(data: bytes) -> str:
+    head = data[:1000]
+    if len(head) > 3 and b"\0" in head:
+        for name, high in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+            if high.count(0) > 0.9 * len(high):
+                return name
+    return "utf-8"
+
+
+def _as_utf8(data: bytes, origin: str) -> tuple[bytes, str | None]:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if not data[: error.start].isascii():
+            raise InputError(
+                f"{origin} must be UTF-8 to its end, got the byte 0x{data[error.start]:02x} on line "
+                f"{_line(data, error.start)} after letters in UTF-8; name its encoding if it has another"
+            ) from None
+        remark = f"its letters were read as {_OLD}, since line {_line(data, error.start)} is not UTF-8"
+        return codecs.decode(data, _OLD, "whosin_latin_1").encode("utf-8"), remark
+    return data, None
+
+
+def _decode(data: bytes, origin: str, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{origin} must be text in {encoding}, got the byte 0x{data[error.start]:02x} on line "
+            f"{_line(data, error.start)}; name another encoding"
+        ) from None
+
+
+def _line(data: bytes, place: int) -> int:
+    return data.count(b"\n", 0, place) + 1
+
+
+def first_rows(head: str, whole: bool, separator: str) -> list[list[str]]:
+    """Return the first rows, all of which are complete; none if they cannot be read so."""
+    if not whole:
+        head = head[: head.rfind("\n") + 1] or head
+    if separator == " ":
+        return [line.split() for line in head.split("\n", _HEAD_ROWS)[:_HEAD_ROWS] if line.strip()]
+    reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+    try:
+        return [row for row in islice(reader, _HEAD_ROWS) if row]
+    except csv.Error:
+        return []
+
+
+def _separator(head: str, whole: bool, ending: str) -> str:
+    """Return the first separator that divides all first rows into equally many cells, at least two."""
+
+    def width(mark: str) -> int:
+        sizes = {len(row) for row in first_rows(head, whole, mark)}
+        return sizes.pop() if len(sizes) == 1 else 0
+
+    fallback = "\t" if ending == ".tsv" else ","
+    found = next((mark for mark in _SEPARATORS if width(mark) > 1), None)
+    if found is None and ending in _BLANK_ENDINGS and width(" ") >= _FEWEST_BLANK_CELLS:
+        return " "
+    return found or fallback
+
+
+def _has_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has names: not if it is all numbers, or some numbers beside labels that rows repeat."""
+    if not rows:
+        return True
+    first, *rest = rows
+    numbers = [is_number(cell) for cell in first]
+    if all(numbers):
+        return False
+    labels = {place: cell for place, cell in enumerate(first) if not numbers[place] and cell.strip()}
+    repeated = any(len(row) > place and row[place] == cell for place, cell in labels.items() for row in rest)
+    return not (any(numbers) and (repeated or len(set(labels.values())) < len(labels)))
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell reads as a number."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

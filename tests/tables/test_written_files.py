@@ -1,0 +1,165 @@
+"""Files as people have them: separators, decimals, encodings, missing words, packing; recognised, said, or named."""
+
+import bz2
+import gzip
+import lzma
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+from workbooks import workbook
+
+from whosin.errors import InputError
+from whosin.tables import as_table, read_numeric, read_table
+
+PLAIN = as_table({"town": ["Ulm", "Köln", "Bonn"], "height": [1.5, None, 12.25], "code": ["01", "7", "30"]})
+ROWS = [["town", "height", "code"], ["Ulm", "1.5", "01"], ["Köln", "?", "7"], ["Bonn", "12.25", "30"]]
+
+
+def content(separator=",", decimal="."):
+    return "".join(separator.join(row).replace(".", decimal) + "\n" for row in ROWS)
+
+
+def write(path, data):
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252"])
+@pytest.mark.parametrize(("separator", "decimal"), [(",", "."), (";", ","), ("\t", ","), ("|", "."), (";", ".")])
+def test_what_is_recognised_reads_like_the_plain_file(tmp_path, separator, decimal, encoding):
+    path = write(tmp_path / "x.csv", content(separator, decimal).encode(encoding))
+    table = read_table(path)
+    assert table.fingerprint() == PLAIN.fingerprint()
+    assert ("commas are decimal signs in 'height'" in table.notes) == (decimal == ",")
+    assert any("separated by" in note for note in table.notes) == (separator != ",")
+    assert any("read as cp1252" in note for note in table.notes) == (encoding in ("latin-1", "cp1252"))
+    assert "column 'height': '?' counts as missing in 1 rows" in table.notes
+    named = read_table(path, separator=separator, decimal=decimal, encoding=encoding, missing=["?"])
+    assert named.fingerprint() == PLAIN.fingerprint()
+    assert named.notes == ()
+
+
+def test_a_wrong_encoding_says_the_line(tmp_path):
+    path = write(tmp_path / "x.csv", content().encode("latin-1"))
+    with pytest.raises(InputError, match="must be text in utf-8, got the byte 0xf6 on line 3; name another"):
+        read_table(path, encoding="utf-8")
+    with pytest.raises(InputError, match=r"encoding must be one that Python knows.*'martian'"):
+        read_table(path, encoding="martian")
+
+
+@pytest.mark.parametrize("pack", ["gz", "bz2", "xz", "zip"])
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_packed_files(tmp_path, pack, ending):
+    frame = pl.DataFrame({"a": [1.0, 2.0], "b": ["x", None]})
+    plain = frame.write_csv() if ending == "csv" else frame.write_ndjson()
+    path = tmp_path / f"x.{ending}.{pack}"
+    if pack == "zip":
+        with zipfile.ZipFile(path, "w") as packed:
+            packed.writestr(f"folder/x.{ending}", plain)
+    else:
+        write(path, {"gz": gzip, "bz2": bz2, "xz": lzma}[pack].compress(plain.encode()))
+    assert read_table(path).fingerprint() == as_table(frame).fingerprint()
+
+
+def test_a_zip_of_two_files(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.csv.zip", "w") as packed:
+        packed.writestr("a.csv", "a\n1\n")
+        packed.writestr("b.csv", "a\n1\n")
+    with pytest.raises(InputError, match="a zip with one file in it, got 2"):
+        read_table(tmp_path / "x.csv.zip")
+
+
+def test_words_are_missing_among_numbers_and_dates_and_labels_elsewhere(tmp_path):
+    path = write(tmp_path / "x.csv", "n,d,t,w\n1,2020-01-01,a,?\nN/A,-,-,?\n-3,2020-01-02,b,-\n")
+    table = read_table(path)
+    np.testing.assert_array_equal(table.column("n"), [1.0, np.nan, -3.0])
+    assert table.kind("d") == "date"
+    assert table.column("t").tolist() == ["a", "-", "b"]
+    assert table.column("w").tolist() == ["?", "?", "-"]
+    assert table.notes == (
+        "column 'n': 'N/A' counts as missing in 1 rows",
+        "column 'd': '-' counts as missing in 1 rows",
+    )
+    assert read_table(path, missing=["-"]).column("n").tolist() == ["1", "N/A", "-3"]
+    assert read_table(path, missing=["-"]).column("t").tolist() == ["a", None, "b"]
+    with pytest.raises(InputError, match="missing must be a list of words"):
+        read_table(path, missing="-")
+
+
+def test_thousands_are_not_taken_for_decimals(tmp_path):
+    assert read_table(write(tmp_path / "x.csv", "a;b\n1,234;x\n12,500;y\n")).kind("a") == "category"
+    both = read_table(write(tmp_path / "y.csv", "a;b\n1,234;0,5\n12,500;1.200,75\n"))
+    assert both.column("a").tolist() == [1.234, 12.5]
+    assert both.column("b").tolist() == [0.5, 1200.75]
+    assert read_table(tmp_path / "x.csv", decimal=",").column("a").tolist() == [1.234, 12.5]
+    with pytest.raises(InputError, match="decimal must differ"):
+        read_table(tmp_path / "x.csv", separator=",", decimal=",")
+
+
+def test_leading_zeros_stay_wherever_they_stand(tmp_path):
+    rows = [f"{i},{i}" for i in range(1000, 3000)]
+    late = read_table(write(tmp_path / "x.csv", "\n".join(["zip,n", *rows, "01234,7"]) + "\n"))
+    assert (late.kind("zip"), late.kind("n")) == ("category", "number")
+    assert late.column("zip")[-1] == "01234"
+    quoted = read_table(write(tmp_path / "y.csv", 'zip,n\n"0123",0.5\n"9999",0\n'))
+    assert (quoted.kind("zip"), quoted.kind("n")) == ("category", "number")
+
+
+def test_a_number_that_is_none_far_down_makes_the_column_text(tmp_path):
+    rows = [f"{i},{i / 2}" for i in range(2000)]
+    path = write(tmp_path / "x.csv", "\n".join(["a,b", *rows, "many,NA"]) + "\n")
+    table = read_table(path)
+    assert (table.kind("a"), table.kind("b")) == ("category", "number")
+    assert table.column("a")[0] == "0"
+
+
+def test_tables_of_repositories(tmp_path):
+    adult = read_table(write(tmp_path / "adult.data", "39, State-gov, <=50K\n50, ?, <=50K\n38, State-gov, >50K\n"))
+    assert adult.names == ("column 0", "column 1", "column 2")
+    assert adult.column("column 1").tolist() == ["State-gov", "?", "State-gov"]
+    german = read_table(write(tmp_path / "german.data", "A11 6  A34 \n A12 48 A32\nA11 12 A34\n"))
+    assert german.column("column 1").tolist() == [6.0, 48.0, 12.0]
+    test = write(tmp_path / "adult.test", b"")
+    with pytest.raises(InputError, match="endings"):
+        read_table(test)
+    odd = write(tmp_path / "odd.csv", "|1x3 Cross validator\na,b\n1,2\n")
+    assert read_table(odd, skip_lines=1).names == ("a", "b")
+
+
+def test_two_columns_of_one_name_are_told_apart(tmp_path):
+    table = read_table(write(tmp_path / "x.csv", "a,b,a,a\n1,2,3,4\n"))
+    assert table.names == ("a", "b", "a.1", "a.2")
+    assert table.notes[0] == "column 2 is called 'a.1', as 'a' is there already"
+
+
+def test_json_lines(tmp_path):
+    path = write(tmp_path / "x.jsonl", '{"a": 1, "b": "x", "d": "2020-01-31"}\n\n{"b": "01", "a": 2.5}\n')
+    table = read_table(path)
+    assert (table.kind("a"), table.kind("b"), table.kind("d")) == ("number", "category", "date")
+    mixed = write(tmp_path / "y.ndjson", '{"a": 1}\n{"a": "x"}\n{"b": true}\n')
+    assert read_table(mixed).column("a").tolist() == ["1", "x", None]
+
+
+def test_workbooks(tmp_path):
+    rows = [["town", "height", "code"], ["Ulm", 1.5, "01"], ["Köln", None, "7"], ["Bonn", 12.25, "30"]]
+    path = workbook(tmp_path / "x.xlsx", people=rows, empty=[], other=[["a"], [1]])
+    table = read_table(path)
+    assert table.fingerprint() == PLAIN.fingerprint()
+    assert table.notes == ("sheet 'people' was read, the first of 3",)
+    assert read_table(path, sheet="other").column("a").tolist() == [1.0]
+    with pytest.raises(InputError, match="no sheet 'x'; it has people, empty, other"):
+        read_table(path, sheet="x")
+    with pytest.raises(InputError, match="sheet 'empty' is empty"):
+        read_table(path, sheet="empty")
+
+
+def test_rows_with_gaps_are_refused_or_dropped(tmp_path):
+    path = write(tmp_path / "x.csv", "a;b\n1,5;2\n?;3\n4;5\n")
+    with pytest.raises(InputError, match="line 3 column 'a' must be a number, got a missing cell; gaps='drop'"):
+        read_numeric(path)
+    values, names, dropped = read_numeric(path, gaps="drop")
+    assert (values.tolist(), names, dropped) == ([[1.5, 2.0], [4.0, 5.0]], ["a", "b"], 1)
+    with pytest.raises(InputError, match="line 3 column 'a' must be a number, got 'x'"):
+        read_numeric(write(tmp_path / "y.csv", "a,b\n1,2\nx,3\n"), gaps="drop")
