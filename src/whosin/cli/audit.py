@@ -162,6 +162,10 @@ def audit(
         found: Audit = _of_scores(scores, member_column, {**options, "member_value": member_value}, written)
     else:
         if records is not None:
+            if synthetic is None:
+                raise InputTypeError(
+                    "--generator and --records go together, or --records, --member-column and --synthetic"
+                )
             if train is not None or holdout is not None:
                 raise InputTypeError("--records goes without --train and --holdout: it has both")
             tables |= _divided(records, member_column, member_value, written)
@@ -183,7 +187,7 @@ def audit(
     else:
         show(found, top=top, target=target, promised=promised, verbose=verbose)
     if report is not None:
-        paths = {"train": train, "holdout": holdout, "synthetic": synthetic, "scores": scores}
+        paths: dict[str, Any] = {"train": train, "holdout": holdout, "synthetic": synthetic, "scores": scores}
         files = {role: getattr(path, "name", None) or path.origin for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict)
