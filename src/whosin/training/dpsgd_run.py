@@ -50,6 +50,8 @@ class Run:
         self.sizes: list[int] = []
         self.watched: Task | None = None
         self.scores = self.chance = np.zeros(0)
+        self.planted: Rows = np.zeros(0, dtype=np.intp)
+        self.included = np.zeros(0, dtype=np.bool_)
 
     def resume(self, done: int) -> None:
         """Go on after so many steps, which an earlier run took."""
@@ -58,6 +60,17 @@ class Run:
     def watch(self, task: Task, chance: Array) -> None:
         """Guess at every step which of these records, who are in it with these chances, are in the batch."""
         self.watched, self.chance, self.scores = task, chance, np.zeros(len(chance))
+
+    def plant(self, included: NDArray[np.bool_]) -> None:
+        """Let canaries take part that are no records but gradients of full norm, each along a weight of its own.
+
+        They are orthogonal, so that none hides another; the promise covers every gradient of that norm.
+        """
+        weights = sum(weight.numel() for weight in self.weights.values())
+        if len(included) > weights:
+            raise InputError(f"canaries must be at most {weights}, the number of weights, got {len(included)}")
+        self.planted = self._generator(0, 4).permutation(weights)[: len(included)].astype(np.intp)
+        self.included, self.scores = included, np.zeros(len(included))
 
     def batch(self, step: int) -> Rows:
         """Return who is in the batch of this step; it may be nobody."""
@@ -73,6 +86,8 @@ class Run:
                 known = None if self.watched is None else self._clipped(self.watched)
             with seeded(torch_seed, self.plan.device):
                 noisy = self._noisy_sum(rows, self._generator(number, 2))
+                if len(self.planted):
+                    self._add_planted(noisy, self._generator(number, 3))
                 for name, weight in self.weights.items():
                     weight.grad = (noisy[name] / self.expected).to(weight.dtype)
                 self.optimizer.step()
@@ -85,6 +100,21 @@ class Run:
                 f"learning_rate must be one that keeps the training finite: with {self.plan.learning_rate:g} there are "
                 f"infinite weights after step {number + 1}"
             )
+
+    def _add_planted(self, noisy: dict[str, Any], rng: np.random.Generator) -> None:
+        """Add the planted gradients that are in this batch, and guess from what is published who is in."""
+        rate, noise, start = self.plan.sample_rate, self.plan.noise_multiplier, 0
+        batch = self.included & (rng.random(len(self.planted)) < rate)
+        for part in noisy.values():
+            flat = part.reshape(-1)
+            here = (self.planted >= start) & (self.planted < start + flat.numel())
+            places = self.planted[here] - start
+            flat[places[batch[here]]] += self.plan.max_grad_norm
+            seen = flat[places].cpu().numpy() / self.plan.max_grad_norm
+            if noise > 0.0:
+                seen = np.logaddexp(np.log1p(-rate) if rate < 1.0 else -np.inf, np.log(rate) + (seen - 0.5) / noise**2)
+            self.scores[here] += seen
+            start += flat.numel()
 
     def close(self) -> None:
         """Leave a plain module behind."""

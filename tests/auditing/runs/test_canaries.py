@@ -246,3 +246,40 @@ def test_pictures_that_are_refused():
     assert bare == whole
     with pytest.raises(InputError, match="with its scores"):
         bare.plot()
+
+
+DATA = X[:40], Y[:40]
+
+
+def test_planted_gradients_keep_and_break_promises(plan):
+    """Gradients along weights of their own: a kept promise passes, a quarter of the noise is found."""
+    kept, broken = (
+        [audit_training(plan(s), DATA, 300, rng=seed).compare(plan(3.0).guarantee) for seed in range(5)]
+        for s in (3.0, 0.75)
+    )
+    assert sum(found.verdict == "violated" for found in kept) <= 2
+    assert all(found.verdict == "violated" for found in broken)
+
+
+def test_planted_gradients_show_more_than_mislabelled_records(plan):
+    planted, records = (
+        np.mean([audit_training(plan(1.0), DATA, given, score="gradients", rng=i).epsilon_lower for i in range(4)])
+        for given in (200, CANARIES)
+    )
+    assert planted > 1.2 * records
+
+
+def test_planted_gradients_without_noise_are_seen(plan):
+    run = audit_training(plan(0.0), DATA, 300, guesses=100, rng=0)
+    assert run.right >= 90
+
+
+def test_planted_gradients_that_are_refused(plan):
+    with pytest.raises(InputError, match="at most 650"):
+        audit_training(plan(1.0), DATA, 651, rng=0)
+    with pytest.raises(InputTypeError, match="data must be"):
+        audit_training(plan(1.0), None, 10, rng=0)
+    with pytest.raises(InputTypeError, match="DPSGDAdapter"):
+        audit_training(KNeighborsClassifier(), DATA, 10, rng=0)
+    with pytest.raises(InputError, match="canaries"):
+        audit_training(plan(1.0), DATA, 0, rng=0)

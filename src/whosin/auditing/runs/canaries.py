@@ -26,7 +26,7 @@ SCORES = ("loss", "gradients")
 def audit_training(
     estimator: Any,
     data: Side | None,
-    canaries: Side,
+    canaries: Side | int,
     *,
     score: str | Callable[[Any, Any, Any], Any] = "loss",
     guesses: Guesses | list[Guesses] | None = None,
@@ -42,8 +42,10 @@ def audit_training(
         The training whose claim is tested: :class:`DPSGDAdapter`, :class:`TorchAdapter`, or any other.
     data : pair (X, y), or None
         Records that are in the training whatever the coins say.
-    canaries : pair (X, y)
-        The records that are guessed; see :func:`mislabelled`. Unusual ones are easier to guess.
+    canaries : pair (X, y), or int
+        The records that are guessed; see :func:`mislabelled`. Unusual ones are easier to guess. A number takes so many
+        gradients of full norm instead, orthogonal to each other, at most one for each weight of a
+        :class:`DPSGDAdapter`: records stand in each other's way, these do not, and show a larger ε.
     score : {"loss", "gradients"} or callable
         "loss" looks at the trained model only: a small loss speaks for inclusion. "gradients" looks at every step of
         a :class:`DPSGDAdapter`, as its promise allows, and is far stronger. A callable gets (model, X, y) of all
@@ -69,6 +71,8 @@ def audit_training(
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run.
     """
     check_probability("delta", delta)
+    if isinstance(canaries, int | np.integer):
+        return _planted(as_adapter(estimator), data, canaries, score, (guesses, delta, confidence_level), rng)
     Xc, yc = _side("canaries", canaries)
     base = None if data is None else _side("data", data)
     coins, generator = _generators(rng)
@@ -77,10 +81,7 @@ def audit_training(
         raise InputError(f"canaries must be records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
     if base is None and not included.any():
         raise InputError("canaries must be more than these: no record is left to train on, as no canary was included")
-    adapter = as_adapter(estimator)
-    if isinstance(adapter, DPSGDAdapter) and adapter.expected_batch is None:
-        expected = len(yc) / 2 + (0 if base is None else len(base[1]))
-        adapter = dataclasses.replace(adapter, expected_batch=adapter.sample_rate * expected)
+    adapter = _with_expected_batch(as_adapter(estimator), len(yc) / 2 + (0 if base is None else len(base[1])))
     scores = _scores(adapter, base, (Xc, yc), included, score, generator)
     return audit_one_run(
         scores, included, guesses=guesses, delta=delta, confidence_level=confidence_level, rng=generator
@@ -112,6 +113,29 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
     rows = generator.permutation(len(y))[:size]
     wrong = [generator.choice(labels[labels != label]) for label in y[rows]]
     return X[rows], np.array(wrong, dtype=labels.dtype)
+
+
+def _planted(
+    adapter: Any, data: Any, canaries: int, score: Any, options: tuple[Any, float, float], rng: Any
+) -> OneRunAudit:
+    """Train with gradients as canaries."""
+    count = check_whole("canaries", canaries, low=1)
+    if not isinstance(adapter, DPSGDAdapter) or score not in ("loss", "gradients"):
+        raise InputTypeError(f"canaries as a number go with a DPSGDAdapter, got {type(adapter).__name__}")
+    if data is None:
+        raise InputTypeError("data must be a pair (X, y) where canaries is a number: there is nothing else to train on")
+    coins, generator = _generators(rng)
+    included, base = coins.random(count) < 0.5, _side("data", data)
+    scores = _with_expected_batch(adapter, len(base[1]) + count / 2).train_planted(base, included, generator)[1]
+    guesses, delta, level = options
+    return audit_one_run(scores, included, guesses=guesses, delta=delta, confidence_level=level, rng=generator)
+
+
+def _with_expected_batch(adapter: Any, records: float) -> Any:
+    """Fix what the sum of gradients is divided by, where it would tell how many canaries are in."""
+    if not isinstance(adapter, DPSGDAdapter) or adapter.expected_batch is not None:
+        return adapter
+    return dataclasses.replace(adapter, expected_batch=adapter.sample_rate * records)
 
 
 def _scores(
