@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin import risks
-from whosin.errors import check_prior
+from whosin.errors import MissingExtraError, check_choice, check_prior
+from whosin.numerics.rounding import about
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Answer", "CurveAnswer", "card", "finite_or_text"]
+__all__ = ["Answer", "CurveAnswer", "Rows", "card", "finite_or_text", "limits_by_column"]
 
 
 class Answer(ABC):
@@ -110,13 +111,68 @@ class CurveAnswer(Answer):
         return self.roc.plot(ax=ax)
 
 
-def card(title: str, paragraph: str = "", lists: Mapping[str, Iterable[str]] | None = None) -> str:
-    """Return the small HTML card that a notebook shows."""
+_TONES = {"bad": "#b3361e", "good": "#00704f", "": "#0072b2"}
+
+
+def card(
+    title: str, paragraph: str = "", lists: Mapping[str, Iterable[str]] | None = None, *, tone: str = "", more: str = ""
+) -> str:
+    """Return the small HTML card that a notebook shows: the title, a paragraph, lists to unfold.
+
+    ``tone`` is "bad", "good" or nothing; ``more`` is HTML of our own under the paragraph.
+    """
     listed = "".join(
-        f"<p>{escape(name)}:</p><ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
+        f"<details><summary>{escape(name)}</summary><ul>"
+        f"{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul></details>"
         for name, lines in (lists or {}).items()
     )
-    return f"<p><b>{escape(title)}</b></p>" + (f"<p>{escape(paragraph)}</p>" if paragraph else "") + listed
+    said = f"<p>{escape(paragraph)}</p>" if paragraph else ""
+    edge = f"border:1px solid #8884;border-left:.4em solid {_TONES[tone]};border-radius:.4em;padding:.3em 1em"
+    return f'<div style="{edge};max-width:52em"><p><b>{escape(title)}</b></p>{said}{more}{listed}</div>'
+
+
+class Rows:
+    """A table of results: a data frame, and an HTML table in notebooks."""
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """The columns by name, all of one length."""
+        raise NotImplementedError
+
+    def to_frame(self, kind: str = "polars") -> Any:
+        """Return the table as a data frame of "polars" or "pandas"."""
+        columns = {name: list(values) for name, values in self._columns().items()}
+        if check_choice("kind", kind, ("polars", "pandas")) == "pandas":
+            try:
+                import pandas as pd  # type: ignore[import-untyped]
+            except ImportError:
+                raise MissingExtraError("a pandas frame needs pandas: pip install pandas") from None
+            return pd.DataFrame(columns)
+        import polars as pl
+
+        return pl.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        columns = {name: list(values)[:MOST_ROWS] for name, values in self._columns().items()}
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>"
+            for row in zip(*columns.values(), strict=True)
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+MOST_ROWS = 20
+"""Rows of a table that a notebook shows."""
+
+
+def limits_by_column(found: Iterable[Any]) -> dict[str, list[float]]:
+    """Return the estimates of several results with their limits, one list each."""
+    values = list(found)
+    return {side: [float(getattr(each, side)) for each in values] for side in ("estimate", "lower", "upper")}
+
+
+def _cell(value: Any) -> str:
+    return about(value) if isinstance(value, float) else str(value)
 
 
 def finite_or_text(value: float) -> float | str:

@@ -27,7 +27,7 @@ def test_contract_of_the_json():
     assert seen["query"] == "loss"
     assert seen["kind"] == "continuous"
     assert len(seen["roc"]["fpr"]) == len(seen["roc"]["tpr"]) <= 201
-    assert len(seen["individual"]["highest"]) == 10
+    assert len(seen["individual"]["highest"]) == 20
     assert len(seen["assumes"]) >= 3
     assert [group["name"] for group in seen["groups"]] == ["a", "b"]
     assert seen["verdict"]["state"] == "leak"

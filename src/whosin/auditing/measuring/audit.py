@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whosin.answers import Rows, card, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence, View
 from whosin.auditing.measuring.band import Band, band_of
 from whosin.auditing.measuring.compare import Comparison, compare
@@ -45,7 +46,14 @@ _ASSIGNMENT = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+class QueryTable(dict[str, Estimate], Rows):
+    """The advantage by query; the last row is that of the verdict."""
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"query": list(self), **limits_by_column(self.values())}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What attackers can learn from a query about who is in the data, measured.
 
@@ -194,7 +202,7 @@ class Audit:
         return group_table(self.labels, self.evidence, self.attack, split, self._delta)
 
     @cached_property
-    def queries(self) -> Mapping[str, Estimate]:
+    def queries(self) -> QueryTable:
         """The advantage of each query alone, and of all together.
 
         The last row is :attr:`advantage` itself, with its own confidence level; no lower limit is above its. The limits
@@ -205,7 +213,7 @@ class Audit:
         together = views[-1].name if views[-1].learned or len(views) == 1 else "the best of all queries"
         single = {view.name: self._alone(view, self._delta / len(views)) for view in views if view.name != together}
         a = self.advantage
-        return {**single, together: Estimate(a.estimate, a.lower, a.upper, a.confidence_level)}
+        return QueryTable({**single, together: Estimate(a.estimate, a.lower, a.upper, a.confidence_level)})
 
     def _alone(self, view: View, delta: float) -> Estimate:
         """Limits on the advantage of one query; half of ``delta`` for each."""
@@ -392,15 +400,16 @@ class Audit:
 
     def __str__(self) -> str:
         return (
-            f"{self.verdict.state}: advantage {self.advantage} by {self.query} "
+            f"{self.verdict.title}: advantage {self.advantage} by {self.query} "
             f"({self.members} members, {self.non_members} non-members)"
         )
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    __repr__ = __str__
 
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+    def _repr_html_(self) -> str:
+        tone = {"leak": "bad", "exceeds": "bad", "no verdict": "bad", "within": "good"}.get(self.verdict.state, "")
+        said = f"{self.verdict.headline} {self.verdict.details}"
+        return card(self.verdict.title, said, {"Assumes": self.assumes}, tone=tone)
 
 
 def _precision(tpr: float, fpr: float, prior: float) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Rows, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment, is_missing
@@ -69,8 +70,8 @@ class GroupRow:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class GroupTable:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupTable(Rows):
     """Groups with limits that hold together; iterable, by number or by name, and able to :meth:`scan` for more."""
 
     rows: tuple[GroupRow, ...]
@@ -137,8 +138,19 @@ class GroupTable:
         """Return the rows for JSON."""
         return [row.to_dict() for row in self.rows]
 
+    def _columns(self) -> dict[str, list[Any]]:
+        return {
+            "group": [row.name for row in self.rows],
+            "members": [row.members for row in self.rows],
+            "non_members": [row.non_members for row in self.rows],
+            **limits_by_column(row.advantage for row in self.rows),
+            "stands_out": [row.stands_out for row in self.rows],
+        }
+
     def __str__(self) -> str:
         return "\n".join(f"{row.name}: {row.advantage}" for row in self.rows) or "no groups"
+
+    __repr__ = __str__
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the groups' advantages with their limits; return the axes."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import card
 from whosin.auditing.measuring import guess_bound
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
 from whosin.guarantees.dp import DifferentialPrivacy
@@ -77,9 +78,7 @@ class OneRunComparison:
         return f"{self.verdict}: {self.text}"
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        return f"<p><b>{escape(self.verdict)}</b></p><p>{escape(self.text)}</p>"
+        return card(self.verdict, self.text)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Rows
 from whosin.auditing.measuring.attack import Candidate, Evidence
 from whosin.auditing.measuring.cells import coarser
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole
@@ -47,8 +48,8 @@ class _CellRisks:
     upper: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Individual:
+@dataclass(frozen=True, eq=False, repr=False)
+class Individual(Rows):
     """One row for each record (or person): members first, then non-members, in the order in which they were given.
 
     Columns are arrays: ``index`` (row on its side), ``member``, ``score`` (of the attack; a record of the fit part
@@ -179,6 +180,15 @@ class Individual:
             "simultaneous_lower": float(self._together.lower[cell]),
             "simultaneous_upper": float(self._together.upper[cell]),
         }
+
+    def _columns(self) -> dict[str, Any]:
+        who = {} if self.person is None else {"person": self.person.tolist()}
+        names = ("index", "member", "risk", "lower", "upper", "simultaneous_lower", "simultaneous_upper")
+        return {**who, **{name: getattr(self, name).tolist() for name in names}}
+
+    def __repr__(self) -> str:
+        surely = self.histogram()["surely_above_prior"]
+        return f"risk of {len(self)} records: {surely} members surely above the prior {self.prior:g}"
 
     def histogram(self) -> dict[str, Any]:
         """Return how many members have a risk in each tenth from 0 to 1, and how many surely a risk above the prior."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Rows
+
 __all__ = ["ComparedColumns", "RevealingColumns"]
 
 Array = NDArray[np.float64]
@@ -23,7 +25,7 @@ BLOCK = 2_000_000
 
 
 @dataclass(frozen=True)
-class RevealingColumns:
+class RevealingColumns(Rows):
     """What the nearest released row gives away, with all columns and without each of them in turn.
 
     These are estimates from a sample, without limits: the largest TPR - FPR over all thresholds, which is a little too
@@ -51,11 +53,9 @@ class RevealingColumns:
             "released": self.released,
         }
 
-    def to_frame(self) -> Any:
-        """Return the columns as a polars data frame, that with the largest loss first."""
-        import polars as pl
-
-        return pl.DataFrame(self.to_dict()["columns"])
+    def _columns(self) -> dict[str, list[Any]]:
+        ranked = self.to_dict()["columns"]
+        return {name: [row[name] for row in ranked] for name in ("name", "lost")}
 
     def __str__(self) -> str:
         first = self.to_dict()["columns"][0]

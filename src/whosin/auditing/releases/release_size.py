@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Rows, limits_by_column
 from whosin.auditing.measuring.attack import Attack, collect_evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment
@@ -28,8 +29,8 @@ __all__ = ["ReleaseSize", "release_size", "sizes_up_to"]
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ReleaseSize:
+@dataclass(frozen=True, repr=False)
+class ReleaseSize(Rows):
     """The advantage of the best of some queries after so many released rows.
 
     The last point is the advantage of the audit, with its own confidence level; the limits of all others hold together
@@ -62,6 +63,12 @@ class ReleaseSize:
             "advantages": [found.to_dict() for found in self.advantages],
             "confidence_level": self.confidence_level,
         }
+
+    def _columns(self) -> dict[str, list[Any]]:
+        return {"rows": list(self.sizes), **limits_by_column(self.advantages)}
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         last = self.advantages[-1]

@@ -35,7 +35,7 @@ REFERENCE_LEVEL = 0.99
 """Confidence with which one side must stand in the reference more often than the other before a warning."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticAudit(Audit):
     """An :class:`Audit` of a released table, with what only tables have."""
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.answers import card
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
@@ -217,10 +218,7 @@ class OneRunAudit:
         )
 
     def _repr_html_(self) -> str:
-        from html import escape
-
-        items = "".join(f"<li>{escape(line)}</li>" for line in self.assumes)
-        return f"<p><b>{escape(str(self))}</b></p><p>{escape(self.explain())}</p><p>Assumes:</p><ul>{items}</ul>"
+        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def audit_one_run(
