@@ -150,7 +150,7 @@ def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch)
         real = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *given, real=real, name=name: [calls.append(name), real(*given)][1])
     writers = (
-        lambda: _write(folder / "a.html", "page", False),
+        lambda: _write(folder / "a.html", b"page", False),
         lambda: Checkpoint(folder, "key").write(torch.nn.Linear(2, 2), Stateless(), 1),
         lambda: checkpoints.write(folder / "gan.pt", {"key": "key"}),
     )

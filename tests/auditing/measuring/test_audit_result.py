@@ -43,7 +43,7 @@ def test_excess_is_what_the_query_adds():
 
 
 def test_words():
-    assert str(AUDIT).startswith("leak: advantage 0.")
+    assert str(AUDIT).startswith("Leak found: advantage 0.")
     text = AUDIT.explain()
     assert text.startswith("Leak found: ")
     assert "If 0.25 of all records are members beforehand" in text
@@ -158,5 +158,5 @@ def test_printed_limits_are_limits(value, digits):
 
 
 def test_limits_are_printed_outwards():
-    assert str(Estimate(0.12345, 0.12346, 0.98761, 0.95)).startswith("0.1235 [0.1234, 0.9877]")
-    assert str(Estimate(float("nan"), -0.12341, 0.0, 0.9)) == "nan [-0.1235, 0] at 90%"
+    assert str(Estimate(0.12345, 0.12346, 0.98761, 0.95)).startswith("0.123 [0.123, 0.988]")
+    assert str(Estimate(float("nan"), -0.12341, 0.0, 0.9)) == "– [-0.124, 0] at 90%"
