@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         TradeOff,
         ZeroConcentratedDP,
     )
+    from whosin.guarantees.accountants import from_event, from_opacus, from_pld
     from whosin.ledger import Ledger
     from whosin.protection import protect
     from whosin.reporting import report
@@ -89,6 +90,9 @@ _HOMES = {
     "TorchAdapter": "whosin.auditing.models",
     "TorchModel": "whosin.auditing.models",
     "train_dpsgd": "whosin.auditing.models",
+    "from_event": "whosin.guarantees.accountants",
+    "from_opacus": "whosin.guarantees.accountants",
+    "from_pld": "whosin.guarantees.accountants",
     "protect": "whosin.protection",
     "report": "whosin.reporting",
 }
@@ -140,6 +144,9 @@ __all__ = [
     "bounds",
     "calibrate",
     "errors",
+    "from_event",
+    "from_opacus",
+    "from_pld",
     "ledger",
     "mechanisms",
     "population",

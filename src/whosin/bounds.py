@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from whosin import risks
 from whosin.errors import check_choice, check_number, check_prior, check_probability
 from whosin.guarantees import ApproxDP, GaussianDP
+from whosin.guarantees.dp import gaussian_mu
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,7 +220,7 @@ _PURE, _HALF = "δ = 0", "prior 1/2"
 
 
 def _advantage_rows(epsilon: float, delta: float) -> list[Bound]:
-    mu = _gaussian_mu(epsilon, delta)
+    mu = gaussian_mu(epsilon, delta)
     return [
         Bound("Yeom et al. 2018", "CSF 2018", "advantage", _pure(delta, yeom(epsilon)), "e^ε - 1", _PURE, True),
         Bound(
@@ -365,26 +366,6 @@ def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Bo
             True,
         ),
     ]
-
-
-_LEAST_LOG_MU = -709.0
-
-
-def _gaussian_mu(epsilon: float, delta: float) -> float | None:
-    """μ of the Gaussian mechanism that is exactly (ε, δ)-DP (Balle and Wang 2018), or None where there is none.
-
-    Where it is below e^-709, that.
-    """
-    if not 0.0 < delta < 1.0 or math.isinf(epsilon):
-        return None
-    from scipy.optimize import brentq
-
-    def excess(log_mu: float) -> float:
-        return GaussianDP(math.exp(log_mu)).roc.divergence(math.exp(min(epsilon, 700.0))) - delta
-
-    if excess(_LEAST_LOG_MU) >= 0.0:
-        return math.exp(_LEAST_LOG_MU)
-    return math.exp(float(brentq(excess, _LEAST_LOG_MU, 8.0, xtol=1e-14)))
 
 
 def _mark(rows: list[Bound]) -> tuple[Bound, ...]:

@@ -10,7 +10,21 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
-from whosin.cli.promise import Adjacency, Epsilon, Eta, Maybe, Mu, NoiseMultiplier, SampleRate, Steps, guarantee_of
+from whosin.cli.promise import (
+    Adjacency,
+    Epsilon,
+    Eta,
+    Maybe,
+    Mu,
+    NoiseMultiplier,
+    Profile,
+    Rdp,
+    SampleRate,
+    Sampling,
+    Steps,
+    Zcdp,
+    guarantee_of,
+)
 from whosin.errors import InputTypeError
 
 __all__ = ["app"]
@@ -43,9 +57,13 @@ def explain(
     delta: Annotated[Maybe, typer.Option(help="δ of differential privacy; 0 by default.")] = None,
     adjacency: Adjacency = None,
     mu: Mu = None,
+    zcdp: Zcdp = None,
+    rdp: Rdp = None,
+    profile: Profile = None,
     noise_multiplier: NoiseMultiplier = None,
     sample_rate: SampleRate = None,
     steps: Steps = None,
+    sampling: Sampling = None,
     eta: Eta = None,
     prior: Prior = 0.5,
     report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
@@ -55,11 +73,23 @@ def explain(
     """Say what a guarantee means against any membership inference attack."""
     render.check_report(report, force)
     run = (noise_multiplier, sample_rate, steps)
-    guarantee = guarantee_of(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta)
+    guarantee = guarantee_of(
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        mu=mu,
+        run=run,
+        eta=eta,
+        zcdp=zcdp,
+        rdp=rdp,
+        profile=profile,
+        sampling=sampling,
+    )
     _goes_with("--delta", delta, "--epsilon", epsilon is not None)
     if guarantee is None:
         raise InputTypeError(
-            "give one guarantee: --epsilon [--delta], --mu, --eta, or --noise-multiplier --sample-rate --steps"
+            "give one guarantee: --epsilon [--delta], --mu, --zcdp, --rdp FILE, --profile FILE, --eta, or "
+            "--noise-multiplier --sample-rate --steps"
         )
     if json:
         render.emit_json(render.facts(guarantee, prior))

@@ -10,7 +10,21 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.cli.promise import Adjacency, Epsilon, Eta, Maybe, Mu, NoiseMultiplier, SampleRate, Steps, guarantee_of
+from whosin.cli.promise import (
+    Adjacency,
+    Epsilon,
+    Eta,
+    Maybe,
+    Mu,
+    NoiseMultiplier,
+    Profile,
+    Rdp,
+    SampleRate,
+    Sampling,
+    Steps,
+    Zcdp,
+    guarantee_of,
+)
 from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
@@ -59,9 +73,13 @@ def add(
     delta: Annotated[Maybe, typer.Option(help="With either ε: its δ; 0 by default.")] = None,
     adjacency: Adjacency = None,
     mu: Mu = None,
+    zcdp: Zcdp = None,
+    rdp: Rdp = None,
+    profile: Profile = None,
     noise_multiplier: NoiseMultiplier = None,
     sample_rate: SampleRate = None,
     steps: Steps = None,
+    sampling: Sampling = None,
     eta: Eta = None,
     certificate: Annotated[Path | None, typer.Option(help="JSON file that whosin protect wrote.")] = None,
     audit_json: Annotated[Path | None, typer.Option(help="What whosin audit --json printed.")] = None,
@@ -78,7 +96,10 @@ def add(
     from whosin.ledger import BudgetError
 
     run = (noise_multiplier, sample_rate, steps)
-    named = guarantee_of(epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta)
+    named = guarantee_of(
+        epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta, zcdp=zcdp, rdp=rdp, profile=profile,
+        sampling=sampling,
+    )  # fmt: skip
     guarantee = _guarantee(named, practical_epsilon, delta, epsilon is not None, certificate is not None)
     budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     book = _open(ledger)

@@ -37,16 +37,20 @@ from whosin.guarantees import (
     GaussianDP,
     Guarantee,
     MembershipPrivacy,
+    PrivacyProfile,
     PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
 )
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.guarantees.implications.differential import epsilon_at
-from whosin.guarantees.losses import law_of_divergence, roc_of_losses
+from whosin.guarantees.losses import deltas_of_law, law_of_divergence, roc_of_law
+from whosin.guarantees.renyi import renyi_at
 from whosin.guarantees.steps import sampled_divergence, step_of
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["NO_COMPOSITION", "Composition", "compose", "why_not"]
+__all__ = ["NO_COMPOSITION", "Composition", "compose", "profile_of_laws", "together", "why_not"]
 
 Array = NDArray[np.float64]
 Pair = tuple[Callable[[float], Any], float, float]
@@ -195,9 +199,9 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> C
 
 @lru_cache(maxsize=64)
 def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Composition:
-    parts = list(given)
-    compared = {part._adjacency for part in parts}
+    compared = {part._adjacency for part in given}
     adjacency = compared.pop() if len(compared) == 1 else "replace" if compared else "add_remove"
+    parts = _merged(list(given), adjacency)
     added, normal = _by_sum(parts, adjacency), _by_normals(parts, adjacency)
     target = _default_delta(parts, added, adjacency) if delta is None else delta
     found: list[tuple[float, float, str]] = []
@@ -206,14 +210,15 @@ def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Co
     if normal is not None:
         found.append((_at(normal, target), normal.advantage, "gaussian"))
     if normal is None and len(parts) == 1:
-        found.append((_at(parts[0], target), parts[0].advantage, "alone"))
+        way = "alone" if len(given) == 1 else "Rényi orders added up"
+        found.append((_at(parts[0], target), parts[0].advantage, way))
     elif normal is None and parts:
         found += _by_product(parts, adjacency, target)
     found.append((math.inf, 1.0, "no bound"))
     epsilon, _, way = min(found, key=lambda way: way[0])
     advantage = min(1.0, *(advantage for _, advantage, _ in found))
     total = ApproxDP(epsilon, target, adjacency) if target > 0.0 else PureDP(epsilon, adjacency)  # type: ignore[arg-type]
-    return Composition(total, advantage, added, normal, way, len(parts))
+    return Composition(total, advantage, added, normal, way, len(given))
 
 
 def _default_delta(parts: list[DifferentialPrivacy], added: PureDP | ApproxDP | None, adjacency: str) -> float:
@@ -278,23 +283,76 @@ def _at(guarantee: DifferentialPrivacy, delta: float) -> float:
 
 
 def _by_product(parts: list[DifferentialPrivacy], adjacency: str, delta: float) -> list[tuple[float, float, str]]:
-    """The total by the product, both ways round where the curve of a DP-SGD run is not its own mirror image."""
+    """The total by the product, both ways round where some curve is not its own mirror image."""
+    found = [roc_of_law(law) for law in _product_laws(parts, adjacency)]
+    if not found:
+        return []
+    epsilon = max(epsilon_at(roc, delta) for roc in found)
+    return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
+
+
+def _product_laws(parts: list[DifferentialPrivacy], adjacency: str) -> list[Any]:
+    """Laws of the privacy loss of all parts together: "in" against "out", then swapped; one where they are the same."""
     counts = Counter(_few([part for part in parts if _mu(part, adjacency) is None], adjacency))
     mu = _root_of_squares([mu for part in parts if (mu := _mu(part, adjacency)) is not None])
-    one_way = all(_symmetric(part, adjacency) for part in counts)
     found = []
-    for mirrored in (False,) if one_way else (False, True):
+    for mirrored in (False,) if all(_symmetric(part, adjacency) for part in counts) else (False, True):
         pairs = [(_worst_pair(part, adjacency, mirrored), count) for part, count in counts.items()]
         pairs += [(_normal_pair(mu), 1)] if mu > 0.0 else []
         ranges = [(high - low, count) for (_, low, high), count in pairs]
         if len(pairs) > MOST_DIFFERENT or not ranges or any(not math.isfinite(width) for width, _ in ranges):
             return []
-        curve = _convolved(pairs, _spacing(ranges))
-        if curve is None:
+        law = _convolved(pairs, _spacing(ranges))
+        if law is None:
             return []
-        found.append(curve)
-    epsilon = max(epsilon_at(roc, delta) for roc in found)
-    return [(epsilon, min(roc.divergence(1.0) for roc in found), "product of the worst pairs")]
+        found.append(law)
+    return found
+
+
+def together(parts: Iterable[DifferentialPrivacy], adjacency: str) -> DifferentialPrivacy:
+    """Return the whole curve of several releases together, as one guarantee, never below the truth."""
+    listed = _merged([part for part in parts if part.advantage > 0.0], adjacency)
+    if len(listed) == 1:
+        return listed[0]
+    if not listed:
+        return PureDP(0.0, adjacency)  # type: ignore[arg-type]
+    normal = _by_normals(listed, adjacency)
+    laws = [] if normal is not None else _product_laws(listed, adjacency)
+    if normal is not None or not laws:
+        return normal or PureDP(math.inf, adjacency)  # type: ignore[arg-type]
+    return profile_of_laws(laws[0], laws[-1], adjacency)
+
+
+def profile_of_laws(inside: Any, outside: Any, adjacency: str) -> PrivacyProfile:
+    """Return the (ε, δ) of two laws of the privacy loss at a thousand ε, from 0 to where hardly any loss is larger."""
+    highest = max(float(law._lower_loss + len(law._probs)) * law._discretization for law in (inside, outside))
+    wide = np.linspace(0.0, max(highest, 1e-9), 4001)
+    both = [deltas_of_law(law, wide) for law in (inside, outside)]
+    over = np.maximum(*both) > np.maximum(both[0][-1], both[1][-1]) + 1e-16
+    last = float(wide[min(int(np.flatnonzero(over)[-1]) + 1 if over.any() else 1, len(wide) - 1)])
+    ends = [
+        (law._lower_loss + int(np.max(np.flatnonzero(law._probs > 0.0), initial=0))) * law._discretization
+        for law in (inside, outside)
+    ]
+    epsilons = np.unique(
+        np.concatenate([np.linspace(0.0, last, 800), last * np.geomspace(1e-4, 1.0, 200), np.maximum(ends, 0.0)])
+    )
+    deltas = [deltas_of_law(law, epsilons).tolist() for law in (inside, outside)]
+    return PrivacyProfile(epsilons.tolist(), deltas[0], adjacency, None if inside is outside else deltas[1])  # type: ignore[arg-type]
+
+
+def _merged(parts: list[DifferentialPrivacy], adjacency: str) -> list[DifferentialPrivacy]:
+    """The parts, with all Rényi and zero-concentrated ones added up order by order: sharper than curve by curve."""
+    orders = [part for part in parts if isinstance(part, RenyiDP) and part.adjacency == adjacency]
+    smooth = [part.implies(type(part), adjacency=adjacency) for part in parts if isinstance(part, ZeroConcentratedDP)]
+    rest = [part for part in parts if part not in orders and not isinstance(part, ZeroConcentratedDP)]
+    if not orders:
+        total = ZeroConcentratedDP(sum_up(part.rho for part in smooth), adjacency)  # type: ignore[arg-type]
+        return [*rest, *([total] if smooth else [])]
+    known = sorted({order for part in orders for order in part.orders})
+    added = [*orders, *(part.at(known) for part in smooth)]
+    sums = [sum_up(renyi_at(part, order) for part in added) for order in known]
+    return [*rest, RenyiDP(known, sums, adjacency)]  # type: ignore[arg-type]
 
 
 def _symmetric(part: DifferentialPrivacy, adjacency: str) -> bool:
@@ -321,8 +379,8 @@ def _spacing(ranges: list[tuple[float, int]]) -> float:
     return max(wanted, widest / 1e5, 24.0 * spread / _MOST_POINTS, 1e-12)
 
 
-def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Roc | None:
-    """Curve of the product, None where nearly all of it has infinite loss, or where a law does not sum to one.
+def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Any:
+    """Law of the product, None where nearly all of it has infinite loss, or where a law does not sum to one.
 
     The rounding of the laws and of the FFTs is covered by mass at infinite loss.
     """
@@ -337,7 +395,8 @@ def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Roc | None:
         points += len(total._probs)
     assert total is not None
     noise = 1e-16 * points + 4e-15 * sum(count for _, count in pairs)
-    return roc_of_losses(total._lower_loss, total._probs, min(1.0, total._infinity_mass + noise), spacing)
+    certain = min(1.0, total._infinity_mass + noise)
+    return type(total)(spacing, total._lower_loss, total._probs, certain, True)
 
 
 def _normal_pair(mu: float) -> Pair:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from whosin import risks
 from whosin.errors import ImplicationError, InputError, check_choice, check_number, check_prior, check_probability
 from whosin.guarantees.base import Guarantee
+from whosin.numerics.rounding import percent_up
 from whosin.roc import Roc
 
 __all__ = ["ADJACENCIES", "ApproxDP", "DifferentialPrivacy", "GaussianDP", "PureDP"]
@@ -147,6 +148,17 @@ class ApproxDP(DifferentialPrivacy):
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return (-ε, ε) for δ = 0; for δ > 0 no output's likelihood ratio is bounded."""
         return (-self.epsilon, self.epsilon) if self.delta == 0.0 else (-math.inf, math.inf)
+
+    def explain(self, prior: float = 0.5) -> str:
+        """Return a paragraph for a reader who is no expert, and what a run's own parameters would say instead."""
+        mu = gaussian_mu(self.epsilon, self.delta)
+        if mu is None:
+            return super().explain(prior)
+        return (
+            f"{super().explain(prior)} This is the worst that one (ε, δ) allows. Gaussian noise with exactly this "
+            f"(ε, δ) allows {percent_up(GaussianDP(mu).accuracy(prior))} instead, and a training run with DP-SGD often "
+            "less: give the run's own numbers (noise multiplier, sample rate, steps) instead of its (ε, δ)."
+        )
 
 
 @dataclass(frozen=True)
@@ -307,6 +319,23 @@ def shifted_normal_epsilon(mu: float, delta: float) -> float:
         epsilon = math.nextafter(epsilon * (1.0 + step), math.inf)
         step *= 2.0
     return epsilon
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float | None:
+    """Return μ of the Gaussian mechanism that is exactly (ε, δ)-DP (Balle and Wang 2018), or None where there is none.
+
+    Where it is below e^-709, that.
+    """
+    if not 0.0 < delta < 1.0 or math.isinf(epsilon):
+        return None
+    from scipy.optimize import brentq
+
+    def excess(log_mu: float) -> float:
+        return shifted_normal_divergence(math.exp(log_mu), math.exp(min(epsilon, 700.0))) - delta
+
+    if excess(-709.0) >= 0.0:
+        return math.exp(-709.0)
+    return math.exp(float(brentq(excess, -709.0, 8.0, xtol=1e-14)))
 
 
 def check_delta(delta: float | None, guarantee: Guarantee) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from whosin.roc import Roc
 
-__all__ = ["MOST_POINTS", "composed_law", "law_of_divergence", "roc_of_law", "roc_of_losses"]
+__all__ = ["MOST_POINTS", "composed_law", "deltas_of_law", "law_of_divergence", "roc_of_law", "roc_of_losses"]
 
 Array = NDArray[np.float64]
 
@@ -107,6 +107,27 @@ def _by_squaring(losses: Any, steps: int) -> Any:
     return result
 
 
+def deltas_of_law(law: Any, epsilons: Array) -> Array:
+    """Return δ at each ε of a law of dp-accounting on a dense grid, with the same room for rounding as its curve."""
+    masses, certain = _kept(law._probs, law._infinity_mass)
+    losses = (law._lower_loss + np.arange(len(masses))) * law._discretization
+    with np.errstate(over="ignore"):
+        outside = masses * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses)))
+    above, above_out = (np.append(np.cumsum(values[::-1])[::-1], 0.0) for values in (masses, outside))
+    i = np.searchsorted(losses, epsilons, side="right")
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = above[i] - np.nan_to_num(np.exp(epsilons) * above_out[i]) + 1e-13 * above[i]
+    return np.asarray(np.clip(certain + np.maximum(found, 0.0), 0.0, 1.0))
+
+
+def _kept(masses: Array, infinite: float) -> tuple[Array, float]:
+    """Masses without FFT noise, and the mass at infinite loss with all that the noise could have hidden."""
+    noise_floor = max(0.0, -float(masses.min(initial=0.0)))
+    kept = np.maximum(masses, 0.0)
+    missing = max(0.0, 1.0 - infinite - float(kept.sum()))
+    return kept, min(1.0, infinite + missing + len(masses) * noise_floor)
+
+
 def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:
     """Return the member curve of a law of the privacy loss under "in", on a grid from ``lowest`` times ``spacing`` on.
 
@@ -115,12 +136,10 @@ def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -
     could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. The
     likelihood ratios are rounded up by what the rounding of a loss, which grows with it, can take away.
     """
-    noise_floor = max(0.0, -float(masses.min(initial=0.0)))
     losses = (lowest + np.arange(len(masses))) * spacing
-    kept = masses > 0.0
-    p, losses = masses[kept][::-1], losses[kept][::-1]
-    missing = max(0.0, 1.0 - infinite - float(p.sum()))
-    certain = min(1.0, infinite + missing + len(masses) * noise_floor)
+    positive, certain = _kept(masses, infinite)
+    kept = positive > 0.0
+    p, losses = positive[kept][::-1], losses[kept][::-1]
     tpr = np.concatenate([[certain], certain + np.cumsum(p)])
     with np.errstate(over="ignore"):
         fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses))))])
