@@ -373,3 +373,30 @@ def test_largest_epsilon_states_the_confidence_that_its_choice_leaves(few_draws)
     assert seen[-1] == 1.0
     with pytest.raises(InputError, match="confidence_level"):
         wi.population.largest_epsilon(small_pool(), mechanism="gaussian", target=1.0, confidence_level=1.0)
+
+
+# --- households -----------------------------------------------------------------------------------------------------
+
+
+def test_households_are_drawn_whole():
+    """The same as a pool with one row per household, which the tests above check against exact worlds."""
+    rows = np.array([0.2, -0.1, 0.5, 0.3, -0.4, 0.1, 0.25, -0.6])[:, None]
+    home = ["b", "b", "a", "a", "a", "c", "d", "e"]
+    common = {"epsilon": 3.0, "delta": 0.02, "clip": 1.0, "query": "sum", "train_fraction": 0.4}
+    found = wi.population.gaussian(rows, person=home, **common)
+    by_hand = np.array([0.1, 0.4, 0.1, 0.25, -0.6])[:, None]
+    plain = wi.population.gaussian(by_hand, **common)
+    assert (found.records, found.train_size) == (5, 2)
+    np.testing.assert_allclose(found.per_record, plain.per_record, rtol=1e-9)
+
+
+def test_the_clip_of_a_household_is_of_its_sum():
+    rows = np.full((6, 1), 0.9)
+    found = wi.population.gaussian(rows, person=[0, 0, 0, 1, 1, 2], epsilon=1.0, delta=0.1, clip=1.0, query="sum")
+    assert found.per_record[0] == found.per_record[1]
+
+
+@pytest.mark.parametrize("person", [["a"], [["a"] * 4], [1, "a", 2, {}]])
+def test_bad_persons(person):
+    with pytest.raises(InputError, match="person must"):
+        wi.population.gaussian(np.ones((4, 1)), person=person, epsilon=1.0, delta=0.1, clip=1.0)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_number
+from whosin.errors import InputError, check_number, short_repr
 from whosin.tables import numeric_records
 
-__all__ = ["clipped", "train_size", "widest_distance"]
+__all__ = ["clipped", "totals", "train_size", "widest_distance"]
 
 Array = NDArray[np.float64]
 
@@ -30,6 +30,24 @@ def clipped(records: Any, clip: float) -> Array:
     down = 1.0 - (matrix.shape[1] + 8) * _ROUNDING
     longer = largest > limit / norms.clip(1.0) * down
     return np.where(longer, directions * (limit / norms.clip(1.0) * down), matrix)
+
+
+def totals(rows: Array, person: Any) -> Array:
+    """Return the sum of the rows of each person, in the order of their first rows."""
+    names = np.asarray(person)
+    if names.shape != (len(rows),):
+        raise InputError(f"person must have one name per record, {len(rows)}, got an array of shape {names.shape}")
+    try:
+        _, first, whose = np.unique(names, return_index=True, return_inverse=True)
+    except TypeError as error:
+        raise InputError(f"person must be names of one kind, got {short_repr(person)}") from error
+    place = np.empty(len(first), dtype=np.int64)
+    place[np.argsort(first, kind="stable")] = np.arange(len(first))
+    sums = np.zeros((len(first), rows.shape[1]))
+    np.add.at(sums, place[whose], rows)
+    if not np.isfinite(sums).all():
+        raise InputError("records must have finite sums per person, got numbers too large to add")
+    return sums
 
 
 def train_size(records: int, train_fraction: float) -> int:

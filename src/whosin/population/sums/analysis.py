@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, check_callable, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
-from whosin.population.pool import clipped, train_size, widest_distance
+from whosin.population.pool import clipped, totals, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
@@ -52,6 +52,7 @@ def gaussian(
     delta: float,
     clip: float,
     query: Query = "mean",
+    person: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -73,6 +74,10 @@ def gaussian(
     query : {"mean", "sum"} or callable
         What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
         matrix of contributions, one row per record, which are clipped and averaged.
+    person : array-like, optional
+        Whose record each row is, a person's or a household's name: whole persons are drawn, each contributes the sum of
+        its rows, ``clip`` limits that sum, "mean" divides by the number of persons drawn, and ``per_record`` has one ε̃
+        per person in the order of their first rows. One row is one person if not given.
     train_fraction : float
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}
@@ -94,7 +99,7 @@ def gaussian(
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
     delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    pool = _pool(records, clip, query, train_fraction)
+    pool = _pool(records, clip, query, person, train_fraction)
     scale = noise_for(epsilon, delta, pool.sensitivity)
     on_records = epsilon_for(scale, delta, pool.widest)
     label = ApproxDP(epsilon, delta, "replace")
@@ -111,6 +116,7 @@ def laplace(
     clip: float,
     delta: float = 0.0,
     query: Query = "mean",
+    person: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -128,7 +134,7 @@ def laplace(
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
-    pool = _pool(records, clip, query, train_fraction)
+    pool = _pool(records, clip, query, person, train_fraction)
     if pool.contributions.shape[1] != 1:
         raise InputError(
             f"records must have one column for Laplace noise, got {pool.contributions.shape[1]}; use gaussian"
@@ -150,20 +156,20 @@ class _Pool:
         return widest_distance(self.contributions)
 
 
-def _pool(records: Any, clip: float, query: Query, train_fraction: float) -> _Pool:
+def _pool(records: Any, clip: float, query: Query, person: Any, train_fraction: float) -> _Pool:
+    matrix = numeric_records(records)
+    rows = matrix
     if callable(query):
-        matrix = numeric_records(records)
-        rows = clipped(query(matrix), clip)
+        rows = numeric_records(query(matrix))
         if len(rows) != len(matrix):
             raise InputError(
                 f"query must be a function with a row for each record, {len(matrix)} rows, got {len(rows)}"
             )
-        divide = True
     else:
-        divide = check_choice("query", query, ("mean", "sum")) == "mean"
-        rows = clipped(records, clip)
+        check_choice("query", query, ("mean", "sum"))
+    rows = clipped(rows if person is None else totals(rows, person), clip)
     size = train_size(len(rows), train_fraction)
-    share = 1.0 / size if divide else 1.0
+    share = 1.0 if query == "sum" else 1.0 / size
     return _Pool(rows * share, size, 2.0 * clip * share)
 
 
