@@ -20,6 +20,8 @@ FEWEST = 30
 """Fewest records on either side to learn from."""
 MOST = 40_000
 """Most records to learn from; the rest is only scored."""
+PENALTIES = (1.0, 10.0)
+"""Ridge penalties of the linear and of the quadratic score."""
 WIDEST = 12
 """Most queries of which all products enter the quadratic score; of more, only squares do."""
 
@@ -51,13 +53,12 @@ def _learned(
     folds = np.empty(len(y), dtype=np.int64)
     for side in (y, ~y):
         folds[side] = rng.permutation(np.arange(side.sum()) % FOLDS)
-    left_out = {quadratic: _left_out(quadratic, x, y, folds) for quadratic in kinds}
-    best = min(left_out, key=lambda quadratic: _log_loss(left_out[quadratic], y))
-    score = _Score(_Logistic.fit(best, x, y), scale, _log_odds(y))
+    model, left_out = _in_folds(x, y, folds, kinds)
+    score = _Score(model, scale, _log_odds(y))
     scores = np.empty(len(values))
     rest = np.ones(len(values), dtype=bool)
     rest[chosen] = False
-    scores[chosen] = left_out[best]
+    scores[chosen] = left_out
     if rest.any():
         scores[rest] = score(values[rest])
     return score, scores
@@ -89,16 +90,21 @@ class _Ranks:
     """Each column as the normal quantile of its rank among at most 1,000 knots."""
 
     def __init__(self, values: Array) -> None:
-        levels = np.linspace(0.0, 1.0, min(1000, len(values)))
-        self.knots = [np.quantile(column, levels, method="inverted_cdf") for column in values.T]
+        self.count = min(1000, len(values))
+        places = np.ceil(np.linspace(0.0, 1.0, self.count) * len(values)).astype(np.int64) - 1
+        knots = (np.sort(column)[np.maximum(places, 0)] for column in values.T)
+        self.knots = [np.unique(column, return_counts=True) for column in knots]
 
     def __call__(self, values: Array) -> Array:
         from scipy.special import ndtri
 
         columns = []
-        for column, knots in zip(values.T, self.knots, strict=True):
-            below, upto = (np.searchsorted(knots, column, side=side) for side in ("left", "right"))
-            columns.append(ndtri((0.5 * (below + upto) + 0.5) / (len(knots) + 1.0)))
+        for column, (knots, counts) in zip(values.T, self.knots, strict=True):
+            place = np.searchsorted(knots, column)
+            equal = np.append(knots, np.inf)[place] == column
+            below = np.concatenate([[0], np.cumsum(counts)])[place]
+            middle = below + 0.5 * equal * np.append(counts, 0)[place]
+            columns.append(ndtri((middle + 0.5) / (self.count + 1.0)))
         return np.column_stack(columns)
 
 
@@ -109,31 +115,32 @@ class _Logistic:
     quadratic: bool
     weights: Array
 
-    @classmethod
-    def fit(cls, quadratic: bool, x: Array, y: NDArray[np.bool_]) -> _Logistic:
-        """Maximise the penalised likelihood by Newton's method, each step halved until it improves."""
-        features = _features(x, quadratic)
-        penalty = np.full(features.shape[1], 10.0 if quadratic else 1.0)
-        penalty[0] = 1e-6
-        weights = np.zeros(features.shape[1])
-        loss = _penalised(features, y, weights, penalty)
-        for _ in range(50):
-            chance = 1.0 / (1.0 + np.exp(-np.clip(features @ weights, -700.0, 700.0)))
-            slope = features.T @ (y - chance) - penalty * weights
-            curve = (features * (chance * (1.0 - chance))[:, None]).T @ features
-            step = np.linalg.solve(curve + np.diag(penalty), slope)
-            new = _penalised(features, y, weights + step, penalty)
-            while new > loss and np.abs(step).max() > 1e-12:
-                step = 0.5 * step
-                new = _penalised(features, y, weights + step, penalty)
-            weights, gained, loss = weights + step, loss - new, new
-            if gained <= 1e-6 * len(y):
-                break
-        return cls(quadratic, weights)
-
     def decision_function(self, x: Array) -> Array:
         """Return the log odds of each row."""
         return np.asarray(_features(x, self.quadratic) @ self.weights)
+
+
+def _fit(features: Array, y: NDArray[np.bool_], penalty: float, start: Array) -> Array:
+    """Maximise the penalised likelihood by Newton's method, each step halved until it improves."""
+    ridge = np.full(features.shape[1], penalty)
+    ridge[0] = 1e-6
+    weights = np.concatenate([start, np.zeros(features.shape[1] - len(start))])
+    odds = features @ weights
+    loss = _penalised(odds, y, weights, ridge)
+    for _ in range(50):
+        chance = 1.0 / (1.0 + np.exp(-np.clip(odds, -700.0, 700.0)))
+        slope = (y - chance) @ features - ridge * weights
+        curve = (features * (chance * (1.0 - chance))[:, None]).T @ features
+        curve.flat[:: len(ridge) + 1] += ridge
+        step = np.linalg.solve(curve, slope)
+        if slope @ step <= 1e-6 * len(y):
+            return np.asarray(weights + step)
+        new, odds = math.inf, features @ (weights + step)
+        while (new := _penalised(odds, y, weights + step, ridge)) > loss and np.abs(step).max() > 1e-12:
+            step = 0.5 * step
+            odds = features @ (weights + step)
+        weights, loss = weights + step, new
+    return weights
 
 
 def _features(x: Array, quadratic: bool) -> Array:
@@ -145,9 +152,8 @@ def _features(x: Array, quadratic: bool) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _penalised(features: Array, y: NDArray[np.bool_], weights: Array, penalty: Array) -> float:
-    odds = features @ weights
-    return float(np.sum(np.logaddexp(0.0, np.where(y, -odds, odds))) + 0.5 * np.sum(penalty * weights**2))
+def _penalised(odds: Array, y: NDArray[np.bool_], weights: Array, ridge: Array) -> float:
+    return float(np.sum(np.logaddexp(0.0, np.where(y, -odds, odds))) + 0.5 * np.sum(ridge * weights**2))
 
 
 def _log_odds(y: NDArray[np.bool_]) -> float:
@@ -155,12 +161,25 @@ def _log_odds(y: NDArray[np.bool_]) -> float:
     return math.log(inside / (len(y) - inside))
 
 
-def _left_out(quadratic: bool, x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64]) -> Array:
-    scores = np.empty(len(y))
-    for fold in range(FOLDS):
-        out = folds == fold
-        scores[out] = _Logistic.fit(quadratic, x[~out], y[~out]).decision_function(x[out]) - _log_odds(y[~out])
-    return scores
+def _in_folds(
+    x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64], kinds: tuple[bool, ...]
+) -> tuple[_Logistic, Array]:
+    """Return the model with the smaller log loss on the folds left out, fitted on all, and its scores left out.
+
+    A quadratic fit starts where the linear fit on the same records ended, and the fit on all from the mean of those
+    in folds.
+    """
+    tried: list[tuple[float, bool, Array, Array]] = []
+    starts = [np.zeros(1)] * FOLDS
+    for quadratic in kinds:
+        features, scores = _features(x, quadratic), np.empty(len(y))
+        for fold in range(FOLDS):
+            out = folds == fold
+            starts[fold] = _fit(features[~out], y[~out], PENALTIES[quadratic], starts[fold])
+            scores[out] = features[out] @ starts[fold] - _log_odds(y[~out])
+        tried.append((_log_loss(scores, y), quadratic, np.mean(starts, axis=0), scores))
+    _, best, start, left_out = min(tried, key=lambda entry: entry[0])
+    return _Logistic(best, _fit(_features(x, best), y, PENALTIES[best], start)), left_out
 
 
 def _log_loss(scores: Array, y: NDArray[np.bool_]) -> float:

@@ -28,8 +28,17 @@ class LargestGap:
 
 
 def labellings(inside: Flags, rng: np.random.Generator) -> Flags:
-    """Return random labellings, one a row, with as many records inside as ``inside`` has."""
-    return rng.permuted(np.tile(inside, (DRAWS, 1)), axis=1)
+    """Return random labellings, one a row, with as many records inside as ``inside`` has.
+
+    Each record is first put inside by a coin of its own. Then random ones of the side that has too many change over:
+    given their number, the records inside are a uniform draw before, and so they are afterwards.
+    """
+    wanted, size = int(inside.sum()), len(inside)
+    drawn = rng.integers(2**16, size=(DRAWS, size), dtype=np.uint16) < round(2**16 * wanted / size)
+    for row, surplus in zip(drawn, drawn.sum(axis=1) - wanted, strict=True):
+        crowded = np.flatnonzero(row == (surplus > 0))
+        row[rng.choice(crowded, abs(surplus), replace=False, shuffle=False)] = surplus < 0
+    return drawn
 
 
 def largest_gap(scores: Array, inside: Flags, others: Flags, *, one_sided: bool = False) -> LargestGap:
