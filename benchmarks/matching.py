@@ -30,27 +30,28 @@ def tables(targets: int, rows: int, columns: int, numeric: int):
     import numpy as np
 
     rng = np.random.default_rng(0)
-    weights, numbers, cells = [], [], []
+    weights, numbers, ranks, cells = [], [], [], []
     for column in range(columns):
         size = 5000 if column < numeric else int(rng.integers(2, 41))
         shares = rng.dirichlet(np.full(size, 0.5)) + 1e-6
         shares /= shares.sum()
         weights.append(-np.log(shares))
         numbers.append(np.sort(rng.random(size)) if column < numeric else None)
+        ranks.append(2.0 * np.cumsum(shares) - shares - 1.0 if column < numeric else None)
         cells.append(rng.choice(size, targets + rows, p=shares).astype(np.int32))
     both = np.stack(cells, axis=1)
-    return both[:targets], both[targets:], weights, numbers
+    return both[:targets], both[targets:], weights, {"numbers": numbers, "ranks": ranks}
 
 
 def match(targets: int, rows: int, columns: int, numeric: int, method: str, prefixes: int = 0) -> Callable[[], dict]:
     from whosin.auditing.releases.matching.match import match_rows
 
-    first, second, weights, numbers = tables(targets, rows, columns, numeric)
-    match_rows(first[:2], second[:2], weights, numbers=numbers, method=method)
+    first, second, weights, numeric_tables = tables(targets, rows, columns, numeric)
+    match_rows(first[:2], second[:2], weights, **numeric_tables, method=method)
     sizes = [rows * (place + 1) // prefixes for place in range(prefixes)] or None
 
     def run() -> dict:
-        found = match_rows(first, second, weights, numbers=numbers, method=method, prefixes=sizes)
+        found = match_rows(first, second, weights, **numeric_tables, method=method, prefixes=sizes)
         return {
             "pairs": targets * rows,
             "mean_matches": float(found.matches.mean()),

@@ -105,7 +105,8 @@ def test_blocks_of_rows_on_the_cluster(client, monkeypatch):
     np.testing.assert_array_equal(counts, counts_within(points, references, [0.5, 1.0]))
     cells, rows = rng.integers(4, size=(180, 3)), rng.integers(4, size=(300, 3))
     weights = [np.arange(4.0), np.ones(4), np.ones(4)]
-    options = {"numbers": [None, np.arange(4.0), None], "prefixes": [100, 300], "method": "plain"}
+    tables = {"numbers": [None, np.arange(4.0), None], "ranks": [None, np.linspace(-1.0, 1.0, 4), None]}
+    options = {**tables, "prefixes": [100, 300], "method": "plain"}
     found, expected = (
         parallel.by_rows(match_rows, cells, rows, weights, **options),
         match_rows(cells, rows, weights, **options),

@@ -49,11 +49,15 @@ def encode(train, holdout, synthetic, block, reference=None):
     start = 0
     for first, frame in stream.blocks(found.encoder.names):
         assert first == start
-        cells, numbers = found.transform(frame, first)
+        cells, numbers, ranks = found.transform(frame, first)
         rows = slice(first, first + frame.height)
         start = rows.stop
         wanted = np.where(released.number_missing[rows], np.nan, released.numbers[rows])
         assert np.array_equal(numbers, wanted, equal_nan=True)
+        places = [column for column, table in enumerate(expected.ranks) if table is not None]
+        known = [expected.ranks[column][released.cells[rows, column]] for column in places]
+        wanted = np.where(released.number_missing[rows], np.nan, np.stack(known, axis=1) if known else numbers)
+        assert np.array_equal(ranks, wanted, equal_nan=True)
         pooled = np.concatenate([expected.transform(table).cells for table in (*whole[:2], *whole[3:])])
         own = np.concatenate([found.encoder.transform(table).cells for table in found.records])
         for column in range(cells.shape[1]):

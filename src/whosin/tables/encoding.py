@@ -19,12 +19,23 @@ from whosin.tables.levels import Levels
 from whosin.tables.schema import match_tables
 from whosin.tables.table import Table
 
-__all__ = ["Encoded", "Scaling", "TableEncoder", "learn_scaling", "remarks", "scaled_levels", "smoothed_shares"]
+__all__ = [
+    "Encoded",
+    "Ranks",
+    "Scaling",
+    "TableEncoder",
+    "learn_ranks",
+    "learn_scaling",
+    "remarks",
+    "scaled_levels",
+    "smoothed_shares",
+]
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 _LIMIT = 1e6
 _HEAVY = 100.0
+_MOST_RANKS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +120,8 @@ class TableEncoder:
     """The values of each column, numbered."""
     scaled: tuple[NDArray[np.float32] | None, ...] = field(repr=False)
     """For each column of numbers the scaled values of its levels; None for categories, and where only one was seen."""
+    ranks: tuple[NDArray[np.float32] | None, ...] = field(repr=False)
+    """For the same columns the ranks of the levels, from -1 to 1."""
     frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
     """For each column the share of rows that has each code, smoothed where rows were left out of learning."""
     rows: int
@@ -144,12 +157,13 @@ class TableEncoder:
         if learn_from is not None:
             counts = _counts(names, levels, learn_from)
         shares = [smoothed_shares(seen) if learn_from is not None else seen / seen.sum() for seen in counts]
-        scaled, notes = [], []
+        scaled, ranks, notes = [], [], []
         for name, column, seen in zip(names, levels, counts, strict=True):
             rule = learn_scaling(column, seen)
             scaled.append(scaled_levels(column, rule))
+            ranks.append(scaled_levels(column, learn_ranks(column, seen)))
             notes += [f"column {name!r} {remark}" for remark in remarks(column, rule)]
-        return cls(names, tuple(levels), tuple(scaled), tuple(shares), rows, tuple(notes))
+        return cls(names, tuple(levels), tuple(scaled), tuple(ranks), tuple(shares), rows, tuple(notes))
 
     def transform(self, table: Table) -> Encoded:
         """Return a table with the same columns, in any order, as arrays.
@@ -215,14 +229,25 @@ def learn_scaling(levels: Levels, counts: Counts) -> Scaling | None:
     None for categories, and for a column in which one value alone, or nothing but missing cells, was seen: every other
     value is then as far as can be, which the codes of its cells tell as well.
     """
+    seen = _seen(levels, counts)
+    return None if seen is None else Scaling.of(*seen)
+
+
+def learn_ranks(levels: Levels, counts: Counts) -> Ranks | None:
+    """Learn the ranks of the numbers of a column, of just those columns that are scaled."""
+    seen = _seen(levels, counts)
+    return None if seen is None else Ranks.of(*seen)
+
+
+def _seen(levels: Levels, counts: Counts) -> tuple[Array, Counts] | None:
+    """Return the numbers that were seen, and how often; None where nothing is to be scaled."""
     if levels.kind == "category" or np.count_nonzero(counts) <= 1:
         return None
     known = counts[: levels.known]
-    seen = known > 0
-    return Scaling.of(levels.numbers[seen], known[seen])
+    return levels.numbers[known > 0], known[known > 0]
 
 
-def scaled_levels(levels: Levels, rule: Scaling | None) -> NDArray[np.float32] | None:
+def scaled_levels(levels: Levels, rule: Scaling | Ranks | None) -> NDArray[np.float32] | None:
     """Return the scaled value of each level, 0 for a missing cell."""
     if rule is None:
         return None
@@ -266,6 +291,34 @@ def _quantiles(numbers: Array, counts: Counts, levels: tuple[float, ...]) -> tup
     below = np.cumsum(counts)
     places = [int(np.searchsorted(below, level * below[-1])) for level in levels]
     return tuple(float(numbers[place]) for place in places)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Gives 2r/n − 1 for the average rank r of a number, so that the ranks of n distinct numbers fill (−1, 1).
+
+    Of more than 65,536 distinct numbers some are known, evenly in their ranks; one between two of them stands at
+    the lower end of the upper one.
+    """
+
+    numbers: Array
+    below: Counts
+    """Rows below each of the numbers, and all rows."""
+
+    @classmethod
+    def of(cls, numbers: Array, counts: Counts) -> Ranks:
+        """Learn from distinct numbers in rising order and how often each occurs."""
+        below = np.append(0, np.cumsum(counts))
+        if len(numbers) > _MOST_RANKS:
+            wanted = np.linspace(0.0, below[-1], _MOST_RANKS)
+            kept = np.unique(np.searchsorted(below, wanted).clip(0, len(numbers) - 1))
+            return cls(numbers[kept], np.append(below[kept], below[-1]))
+        return cls(numbers, below)
+
+    def __call__(self, numbers: Array) -> Array:
+        under, upto = (self.below[np.searchsorted(self.numbers, numbers, side=side)] for side in ("left", "right"))
+        ranks: Array = (under + upto) / self.below[-1] - 1.0
+        return ranks
 
 
 def remarks(levels: Levels, rule: Scaling | None) -> list[str]:

@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.columns import Column
-from whosin.tables.encoding import Scaling, TableEncoder, learn_scaling, remarks, scaled_levels, smoothed_shares
+from whosin.tables.encoding import (
+    Ranks,
+    Scaling,
+    TableEncoder,
+    learn_ranks,
+    learn_scaling,
+    remarks,
+    scaled_levels,
+    smoothed_shares,
+)
 from whosin.tables.levels import Levels
 from whosin.tables.schema import check_same_names, match_tables
 from whosin.tables.stream import TableStream
@@ -25,6 +34,8 @@ from whosin.tables.stream_columns import ColumnSurvey
 from whosin.tables.table import Table
 
 __all__ = ["StreamEncoder"]
+
+Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,8 +47,8 @@ class StreamEncoder:
     records: tuple[Table, ...] = field(repr=False)
     """The tables of records, and the reference, with the columns in their order and of kinds that agree."""
     surveys: tuple[ColumnSurvey, ...] = field(repr=False)
-    scalings: tuple[Scaling | None, ...] = field(repr=False)
-    """For each column of numbers how it is scaled; None for categories, and where only one value was seen."""
+    scalings: tuple[tuple[Scaling, Ranks] | None, ...] = field(repr=False)
+    """For each column of numbers how it is scaled and ranked; None for categories, and where one value was seen."""
     fingerprint: str
     """That of the stream, as :meth:`Table.fingerprint` would give it."""
 
@@ -92,6 +103,7 @@ class StreamEncoder:
             names,
             tuple(one.levels for one in found),
             tuple(one.scaled for one in found),
+            tuple(one.ranks for one in found),
             tuple(one.shares for one in found),
             sum(map(len, base)) + stream.rows,
             tuple(
@@ -105,30 +117,32 @@ class StreamEncoder:
             encoder,
             matched,
             tuple(one.survey for one in found),
-            tuple(one.rule for one in found),
+            tuple(one.rules for one in found),
             digest.hexdigest(),
         )
 
-    def transform(self, frame: Any, first: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """Return some rows of the stream as codes, -1 where no record has the value, and scaled numbers (NaN missing).
+    def transform(self, frame: Any, first: int) -> tuple[NDArray[np.int32], Single, Single]:
+        """Return rows of the stream: codes, -1 where no record has the value, scaled numbers and ranks (NaN: missing).
 
         ``frame`` has the columns of the encoder, ``first`` is the number of its first row, for errors.
         """
         names = self.encoder.names
         cells = np.empty((frame.height, len(names)), dtype=np.int32)
-        numbers = []
+        numbers, ranks = [], []
         for i, (name, survey, levels) in enumerate(zip(names, self.surveys, self.encoder.levels, strict=True)):
             column = survey.cells(frame.get_column(name), first)
             if survey.holds == "nothing" and levels.kind != "category":
                 column = Column(levels.kind, levels.holds, np.full(len(column), np.nan))
             cells[:, i] = levels.find(column, f"{survey.stream.origin} column {name!r}")
-            rule = self.scalings[i]
-            if rule is not None:
-                numbers.append(_scaled(rule, column))
-        return cells, np.stack(numbers, axis=1) if numbers else np.empty((frame.height, 0), dtype=np.float32)
+            rules = self.scalings[i]
+            if rules is not None:
+                numbers.append(_scaled(rules[0], column))
+                ranks.append(_scaled(rules[1], column))
+        none = np.empty((frame.height, 0), dtype=np.float32)
+        return cells, *(np.stack(part, axis=1) if part else none for part in (numbers, ranks))  # type: ignore[return-value]
 
 
-def _scaled(rule: Scaling, column: Column) -> NDArray[np.float32]:
+def _scaled(rule: Scaling | Ranks, column: Column) -> Single:
     """Return scaled numbers, NaN where a cell is missing."""
     values = np.full(len(column), np.nan, dtype=np.float32)
     known = ~column.missing
@@ -143,8 +157,9 @@ class _Learnt:
     survey: ColumnSurvey
     columns: list[Column]
     levels: Levels
-    scaled: NDArray[np.float32] | None
-    rule: Scaling | None
+    scaled: Single | None
+    ranks: Single | None
+    rules: tuple[Scaling, Ranks] | None
     shares: NDArray[np.float64]
     remarks: list[str]
 
@@ -162,9 +177,18 @@ def _learn(survey: ColumnSurvey, records: list[Table], reference: list[Table], d
     for column in agreed[: len(records)]:
         codes = levels.codes(column, f"column {survey.name!r}")
         counts[places] -= np.bincount(codes, minlength=levels.size)
-    rule = learn_scaling(full, counts)
+    rule, ranking = learn_scaling(full, counts), learn_ranks(full, counts)
     shares = smoothed_shares(counts)[places]
-    return _Learnt(survey, agreed, levels, scaled_levels(levels, rule), rule, shares, remarks(full, rule))
+    return _Learnt(
+        survey,
+        agreed,
+        levels,
+        scaled_levels(levels, rule),
+        scaled_levels(levels, ranking),
+        None if rule is None or ranking is None else (rule, ranking),
+        shares,
+        remarks(full, rule),
+    )
 
 
 def _pooled(levels: Levels, survey: ColumnSurvey) -> tuple[Levels, NDArray[np.int64]]:

@@ -106,8 +106,9 @@ def test_every_query_answers_for_each_record_alone(known):
     else:
         cells = [rng.integers(0, 6, (n, 20)).astype(np.int32) for n in (40, 50, 30)]
         shares, numbers = [rng.dirichlet(np.ones(6)) for _ in range(20)], [None] * 12 + [rng.normal(size=6)] * 8
+        ranks = [None] * 12 + [rng.uniform(-1.0, 1.0, 6)] * 8
         releases = [
-            TableRelease(rows, cells[1], shares, numbers, reference_cells=cells[2])
+            TableRelease(rows, cells[1], shares, numbers, ranks, reference_cells=cells[2])
             for rows in (cells[0], *cells[0][:, None])
         ]
     for name in known.QUERIES:
@@ -124,7 +125,7 @@ def test_a_value_that_no_release_has_counts_against_a_match(world):
     for name, table in (("new", one), ("seen", common)):
         encoder = TableEncoder.fit(as_table(table), as_table(release), learn_from=[as_table(release)])
         cells = [encoder.transform(as_table(part)).cells for part in (table, release)]
-        found = TableRelease(cells[0], cells[1], encoder.frequencies, [None] * cells[0].shape[1])
+        found = TableRelease(cells[0], cells[1], encoder.frequencies, *[[None] * cells[0].shape[1]] * 2)
         rarity[name], seen[name] = found.rarity[0], found.matches.weight[0]
         assert all((weights >= 0.0).all() for weights in rarity_weights(encoder.frequencies))
     assert np.isfinite(rarity["new"])

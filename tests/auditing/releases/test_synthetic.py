@@ -109,14 +109,19 @@ def test_queries_by_hand():
         np.array([[0, 0], [2, 1], [0, 0]], dtype=np.int32),
         [np.array([0.5, 0.25, 0.25]), np.array([0.75, 0.25])],
         [np.array([0.0, 0.5, 3.0]), None],
+        [np.array([-0.5, 0.25, 0.75]), None],
     )
-    found = ask(release, TABLE_QUERIES, ("equal_cells", "rarity", "rarity_share", "nearest", "copies"))
+    names = ("equal_cells", "rarity", "rarity_share", "nearest", "copies", "soft_rarity", "soft_rarity_share")
+    found = ask(release, TABLE_QUERIES, names)
     assert found.values[:, 0].tolist() == [2.0, 1.0, 1.0]
     ln = np.log
     assert np.allclose(found.values[:, 1], [ln(2) + ln(4 / 3), ln(4), ln(4)])
     assert np.allclose(found.values[:, 2], [1.0, 0.5, ln(4) / (ln(4) + ln(4 / 3))])
     assert np.allclose(found.values[:, 3], [0.0, -1.0, -1.0])
     assert found.values[:, 4].tolist() == [2.0, 0.0, 0.0]
+    soft = [ln(2) + ln(4 / 3), ln(4) - ln(0.25 + 0.5), ln(4)]
+    assert np.allclose(found.values[:, 5], soft)
+    assert np.allclose(found.values[:, 6], soft / np.array([ln(2) + ln(4 / 3), ln(4) + ln(4), ln(4) + ln(4 / 3)]))
 
 
 def test_array_queries_by_hand():

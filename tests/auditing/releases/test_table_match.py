@@ -21,33 +21,37 @@ METHODS = [
 FIELDS = [field.name for field in dataclasses.fields(table_match.RowMatches) if field.name != "by_prefix"]
 
 
-def one_pair(target, row, weights, numbers):
-    """Matches, weight and distance of a pair; sums over the other columns first, as documented."""
+def one_pair(target, row, weights, numbers, ranks):
+    """Matches, weight, soft weight and distance of a pair; the other columns come first, as documented."""
     order = sorted(range(len(target)), key=lambda c: numbers[c] is not None)
-    matches, weight, distance = 0, 0.0, 0.0
+    matches, weight, soft, distance = 0, 0.0, 0.0, 0.0
     for c in order:
         if target[c] == row[c]:
             matches += 1
             weight += weights[c][target[c]]
         if numbers[c] is None:
             distance += target[c] != row[c]
+            soft += weights[c][target[c]] if target[c] == row[c] else 0.0
         else:
             a, b = float(numbers[c][target[c]]), float(numbers[c][row[c]])
+            share = math.exp(-weights[c][target[c]])
             if math.isnan(a) or math.isnan(b):
                 distance += math.isnan(a) != math.isnan(b)
+                soft -= math.log(share) if math.isnan(a) and math.isnan(b) else 0.0
             else:
                 distance += min(abs(a - b), 1.0)
-    return matches, weight, distance
+                soft -= math.log(min(1.0, share + abs(float(ranks[c][target[c]]) - float(ranks[c][row[c]]))))
+    return matches, weight, soft, distance
 
 
-def by_definition(targets, synthetic, weights, numbers):
+def by_definition(targets, synthetic, weights, numbers, ranks):
     """Every field of the result, one target after the other."""
     found = {name: [] for name in FIELDS}
     for target in targets.tolist():
-        pairs = [one_pair(target, row, weights, numbers) for row in synthetic.tolist()]
-        matches, weight, distance = (list(values) for values in zip(*pairs, strict=True))
+        pairs = [one_pair(target, row, weights, numbers, ranks) for row in synthetic.tolist()]
+        matches, weight, soft, distance = (list(values) for values in zip(*pairs, strict=True))
         found["matches"].append(max(matches))
-        found["matches_index"].append(matches.index(max(matches)))
+        found["soft"].append(max(soft))
         found["weight"].append(max(weight))
         found["weight_index"].append(weight.index(max(weight)))
         found["distance"].append(min(distance))
@@ -58,17 +62,34 @@ def by_definition(targets, synthetic, weights, numbers):
 
 
 def check(targets, synthetic, weights, numbers, method, prefixes=None, **options):
-    """Compare with the definition, digit by digit, at every prefix."""
-    found = match_rows(targets, synthetic, weights, numbers=numbers, prefixes=prefixes, method=method, **options)
-    numbers = [None] * targets.shape[1] if numbers is None else numbers
-    expected = by_definition(targets, synthetic, weights, numbers)
+    """Compare with the definition, digit by digit (soft weights but for the last), at every prefix."""
+    numbers = [None if table is None else table.astype(np.float32) for table in numbers]
+    ranks = [None if table is None else places_of(table) for table in numbers]
+    tables = {"numbers": numbers, "ranks": ranks}
+    found = match_rows(targets, synthetic, weights, **tables, prefixes=prefixes, method=method, **options)
+    expected = by_definition(targets, synthetic, weights, numbers, ranks)
     for name in FIELDS:
-        np.testing.assert_array_equal(getattr(found, name), expected[name], err_msg=name)
+        equal(getattr(found, name), expected[name], name)
     for place, size in enumerate(prefixes or ()):
-        expected = by_definition(targets, synthetic[:size], weights, numbers)
-        for name in ("matches", "weight", "distance", "second_distance", "copies"):
-            np.testing.assert_array_equal(getattr(found.by_prefix, name)[:, place], expected[name], err_msg=name)
+        expected = by_definition(targets, synthetic[:size], weights, numbers, ranks)
+        for name in ("matches", "weight", "soft", "distance", "second_distance", "copies"):
+            equal(getattr(found.by_prefix, name)[:, place], expected[name], name)
     return found
+
+
+def equal(found, expected, name):
+    if name == "soft":
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=name)
+
+
+def places_of(numbers):
+    """Ranks from -1 to 1 of the numbers of a column, one a code."""
+    known = np.unique(numbers[~np.isnan(numbers)])
+    return np.where(
+        np.isnan(numbers), np.nan, (2.0 * np.searchsorted(known, numbers) + 1.0) / max(1, len(known)) - 1.0
+    ).astype(np.float32)
 
 
 def same(first, second):
@@ -131,8 +152,8 @@ def test_sums_that_differ_by_rounding(method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_extreme_numbers(method):
-    numbers = [np.array([-1e308, 1e308, 0.0, np.nan, 1e-300]), np.full(5, np.nan)]
-    weights = [np.array([1e-300, 1e300, 0.0, 5e-324, 1.0]), np.full(5, 1e-320)]
+    numbers = [np.array([-1e38, 1e38, 0.0, np.nan, 1e-38]), np.full(5, np.nan)]
+    weights = [np.array([1e-300, 350.0, 0.0, 5e-324, 1.0]), np.full(5, 1e-320)]
     cells = np.stack(np.meshgrid(np.arange(5), np.arange(5)), axis=-1).reshape(-1, 2)
     check(cells, cells[::-1].copy(), weights, numbers, method)
 
@@ -150,8 +171,10 @@ def test_golden(method):
     synthetic = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [2, 1, 1]])
     weights = [np.array([0.5, 1, 1]), np.array([2.5, 9.0]), np.array([1.0, 9.0])]
     numbers = [np.array([0.5, 0.75, np.nan]), None, None]
-    found = match_rows(targets, synthetic, weights, numbers=numbers, method=method, prefixes=[1, 2, 3])
-    assert (found.matches[0], found.matches_index[0]) == (1, 0)
+    ranks = [np.array([0.0, 0.25, np.nan]), None, None]
+    found = match_rows(targets, synthetic, weights, numbers=numbers, ranks=ranks, method=method, prefixes=[1, 2, 3])
+    assert found.matches[0] == 1
+    assert found.soft[0] == pytest.approx(2.5 - math.log(math.exp(-0.5) + 0.25))
     assert (found.weight[0], found.weight_index[0]) == (2.5, 2)
     assert (found.distance[0], found.distance_index[0], found.second_distance[0]) == (1.25, 0, 1.25)
     assert found.copies[0] == 0
@@ -169,8 +192,9 @@ def test_compiled_and_plain_agree(columns):
     rng = np.random.default_rng(columns)
     tables = table(rng, 400, 2500, columns, codes=300, numeric=0.4)
     weights, numbers = tables[2:]
-    plain = match_rows(*tables[:2], weights, numbers=numbers, method="plain", prefixes=[3, 1500])
-    fast = match_rows(*tables[:2], weights, numbers=numbers, method="compiled", prefixes=[3, 1500])
+    ranks = [None if own is None else places_of(own) for own in numbers]
+    options = {"numbers": numbers, "ranks": ranks, "prefixes": [3, 1500]}
+    plain, fast = (match_rows(*tables[:2], weights, method=method, **options) for method in ("plain", "compiled"))
     assert same(plain, fast)
     for field in dataclasses.fields(plain.by_prefix):
         np.testing.assert_array_equal(getattr(plain.by_prefix, field.name), getattr(fast.by_prefix, field.name))
@@ -181,7 +205,7 @@ def test_compiled_and_plain_agree(columns):
 def test_blocks_chunks_and_threads_do_not_show(monkeypatch, method, size):
     tables = table(np.random.default_rng(size), 25, 100, 6)
     whole = check(*tables, method, prefixes=[6, 7, 8, 40, 99])
-    monkeypatch.setattr(table_match, "LARGEST_BLOCK", size)
+    monkeypatch.setattr(table_match, "_BATCH", size)
     monkeypatch.setattr(table_match, "_CHUNK", 3)
     for jobs in (1, 2, -1):
         shares = []
@@ -192,15 +216,15 @@ def test_blocks_chunks_and_threads_do_not_show(monkeypatch, method, size):
         assert max(shares) <= 1.0
 
 
-def test_a_block_of_the_largest_size():
-    """More than 65,533 rows, all values distinct: two bytes name every value of a block."""
+def test_very_many_values():
+    """All values of 70,000 rows are distinct, and bytes name 256 of them."""
     synthetic = np.stack([np.arange(70_000), np.arange(70_000)[::-1]], axis=1)
     targets = np.array([[0, 69_999], [69_999, 0], [5, 5], [65_533, 4_466]])
     weights = [np.ones(70_000)] * 2
-    found = match_rows(targets, synthetic, weights, method="plain")
+    found = match_rows(targets, synthetic, weights)
     assert found.copies.tolist() == [1, 1, 0, 1]
     assert found.matches.tolist() == [2, 2, 1, 2]
-    assert found.matches_index.tolist() == [0, 69_999, 5, 65_533]
+    assert found.weight_index.tolist() == [0, 69_999, 5, 65_533]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -210,7 +234,7 @@ def test_equal_targets_and_rows(method):
     again = np.repeat(synthetic, 4, axis=0)
     found = check(np.tile(targets, (5, 1)), again, weights, numbers, method)
     np.testing.assert_array_equal(found.second_distance, found.distance)
-    assert np.all(found.matches_index % 4 == 0)
+    assert np.all(found.weight_index % 4 == 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -223,16 +247,16 @@ def test_one_row_and_one_column(method):
 
 def test_the_choice_of_scan(monkeypatch):
     monkeypatch.setattr(table_match, "_has_numba", lambda: False)
-    assert table_match._scanner("auto", 2**40) is table_match.scan_plain
+    assert not table_match._compiled_wanted("auto", 2**40)
     with pytest.raises(MissingExtraError, match=r"whosin\[fast\]"):
         match_rows([[0]], [[0]], [[1.0]], method="compiled")
     monkeypatch.setattr(table_match, "_has_numba", lambda: True)
-    assert table_match._scanner("auto", 1) is table_match.scan_plain
+    assert not table_match._compiled_wanted("auto", 1)
 
 
 @pytest.mark.skipif(not HAS_NUMBA, reason="needs the extra whosin[fast]")
 def test_large_work_is_compiled():
-    assert table_match._scanner("auto", 2**30).__name__ == "scan_compiled"
+    assert table_match._compiled_wanted("auto", 2**30)
 
 
 @pytest.mark.parametrize("columns", [1, 3, 12])
@@ -274,10 +298,13 @@ GOOD = {"target_cells": [[0, 1]], "synthetic_cells": [[0, 1], [1, 0]], "weights"
         ({"target_cells": [[0, 2]]}, InputError, "target_cells must be codes below 2"),
         ({"synthetic_cells": [[0, 0], [5, 0]]}, InputError, "synthetic_cells must be codes below 2"),
         ({"weights": [[1.0, 2.0]]}, InputError, "weights must have a table for each of 2"),
-        ({"weights": [[1.0, -2.0], [1.0, 2.0]]}, InputError, "at least 0"),
-        ({"weights": [[1.0, math.nan], [1.0, 2.0]]}, InputError, "finite"),
-        ({"weights": [[1.0, math.inf], [1.0, 2.0]]}, InputError, "finite"),
+        ({"weights": [[1.0, -2.0], [1.0, 2.0]]}, InputError, "from 0 to 350"),
+        ({"weights": [[1.0, math.nan], [1.0, 2.0]]}, InputError, "from 0 to 350"),
+        ({"weights": [[1.0, math.inf], [1.0, 2.0]]}, InputError, "from 0 to 350"),
+        ({"weights": [[1.0, 351.0], [1.0, 2.0]]}, InputError, "from 0 to 350"),
         ({"weights": [["a", "b"], [1.0, 2.0]]}, InputTypeError, "weights"),
+        ({"numbers": [None, [1.0, 2.0]]}, InputError, "ranks must have a table"),
+        ({"numbers": [None, [1.0, 2.0]], "ranks": [[1.0, 1.0], None]}, InputError, "ranks must have a table"),
         ({"numbers": [None]}, InputError, "numbers must have a table or None for each of 2"),
         ({"numbers": [None, [1.0]]}, InputError, "2 finite numbers or NaN for column 1"),
         ({"numbers": [None, [1.0, math.inf]]}, InputError, "column 1"),

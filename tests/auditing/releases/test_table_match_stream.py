@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whosin.auditing.releases.matching import tiles as table_match_tiles
-from whosin.auditing.releases.matching.match import match_rows
-from whosin.auditing.releases.matching.stream import StreamMatcher
+from whosin.auditing.releases.matching.compiled import Tiles
+from whosin.auditing.releases.matching.match import Matcher, match_rows
+from whosin.auditing.releases.matching.measures import Batch, Columns
 from whosin.errors import InputError
 
-PARTS = ("matches", "weight", "distance", "second_distance", "copies")
+PARTS = ("matches", "weight", "soft", "distance", "second_distance", "copies")
 
 
 def problem(seed, columns, targets, rows, largest):
@@ -30,17 +30,25 @@ def problem(seed, columns, targets, rows, largest):
     return cells[:targets], cells[targets:], weights, numbers
 
 
+def ranked(numbers):
+    """Ranks that rise with the numbers, some of them equal."""
+    return [None if table is None else np.tanh(table).round(2) for table in numbers]
+
+
 def streamed(targets, synthetic, weights, numbers, width, prefixes=(), **options):
     """Feed batches of some width; values that no target has lose their code."""
-    matcher = StreamMatcher(targets, weights, numbers=numbers, **options)
+    ranks = ranked(numbers)
+    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, **options)
     cuts = sorted({*range(0, len(synthetic), width), *prefixes, len(synthetic)})
     for left, right in pairwise(cuts):
         cells = synthetic[left:right].copy()
-        values = [numbers[column][cells[:, column]] for column in matcher.numeric]
+        own = [
+            np.stack([np.empty(right - left), *(table[column][cells[:, column]] for column in matcher.numeric)])[1:].T
+            for table in (numbers, ranks)
+        ]
         for column in range(cells.shape[1]):
             cells[~np.isin(cells[:, column], targets[:, column]), column] = -1
-        own = np.stack(values, axis=1) if values else np.empty((right - left, 0))
-        matcher.add(cells, own, 3 * np.arange(left, right) + 7)
+        matcher.add(cells, *own, 3 * np.arange(left, right) + 7)
         if right in prefixes:
             matcher.keep()
     return matcher.result()
@@ -69,7 +77,7 @@ def agree(whole, found):
 def test_batches_give_what_the_whole_gives(method, seed, columns, targets, rows, largest, width, data):
     tables = problem(seed, columns, targets, rows, largest)
     sizes = data.draw(st.lists(st.integers(1, rows), min_size=1, max_size=3, unique=True).map(sorted))
-    whole = match_rows(*tables[:3], numbers=tables[3], prefixes=sizes, method="plain")
+    whole = match_rows(*tables[:3], numbers=tables[3], ranks=ranked(tables[3]), prefixes=sizes, method="plain")
     agree(whole, streamed(*tables, width, sizes, method=method))
 
 
@@ -80,23 +88,23 @@ def test_weights_and_numbers_that_almost_tie(seed, columns, width):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, columns)
     cells = np.stack([rng.integers(0, size, 320) for size in sizes], axis=1)
-    choices = [0.0, 5e-324, 1e-300, 1e-16, 1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, 2.0**52, 1e300]
+    choices = [0.0, 5e-324, 1e-300, 1e-16, 1.0, 1.0 + 2.0**-52, 1.0 - 2.0**-53, 3.0, 300.0, 350.0]
     weights = [rng.choice(choices, size) for size in sizes]
     steps = np.array([0.0, 1e-38, 1.0, 1.0 + 2.0**-23, 1.0 - 2.0**-24, 0.5, 2.0, -1e6, np.nan], dtype=np.float32)
     numbers = [rng.choice(steps, size).astype(float) if rng.random() < 0.6 else None for size in sizes]
     tables = cells[:20], cells[20:], weights, numbers
-    whole = match_rows(*tables[:3], numbers=numbers, prefixes=[37, 200], method="plain")
+    whole = match_rows(*tables[:3], numbers=numbers, ranks=ranked(numbers), prefixes=[37, 200], method="plain")
     agree(whole, streamed(*tables, width, (37, 200), method="compiled"))
 
 
 def test_refuses_infinite_weights():
-    with pytest.raises(InputError, match="weights must hold finite numbers"):
-        StreamMatcher([[0]], [[np.inf]], numbers=[None])
+    with pytest.raises(InputError, match="weights must hold numbers from 0 to 350"):
+        Matcher([[0]], [[np.inf]])
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_tiles_and_spans(threads):
-    """More rows than a span of tiles has, so that spans are passed over, lists and bytes both occur."""
+    """Very many tiles, most of which are passed over, and more values than bytes."""
     rng = np.random.default_rng(5)
     targets, synthetic, weights, numbers = problem(2, 8, 60, 20_000, 40)
     spread = rng.integers(0, 3000, 20_060)
@@ -107,21 +115,22 @@ def test_many_tiles_and_spans(threads):
         [*weights, np.full(3000, 6.0)],
         [*numbers, np.linspace(-2, 2, 3000, dtype=np.float32).astype(float)],
     )
-    whole = match_rows(targets, synthetic, weights, numbers=numbers, method="compiled")
+    whole = match_rows(targets, synthetic, weights, numbers=numbers, ranks=ranked(numbers), method="plain")
     agree(whole, streamed(targets, synthetic, weights, numbers, 15_000, method="compiled", n_jobs=threads))
 
 
 def test_what_tiles_hold():
-    codes = np.repeat(np.arange(4, dtype=np.int32), 64)[::-1, None]
-    tiles = table_match_tiles.Tiles.of(codes, np.empty((256, 0), np.float32), np.arange(256), [4])
-    assert tiles.dense.tolist() == np.eye(4, dtype=int).tolist()
-    assert tiles.rows.tolist() == [*range(192, 256), *range(128, 192), *range(64, 128), *range(64)]
-
-
-def test_double_precision_numbers_are_compared_as_they_are():
-    numbers = [np.array([0.0, 1 / 3, 0.3333333432674408])]
-    whole = match_rows([[1]], [[2], [0]], [np.ones(3)], numbers=numbers, method="plain")
-    agree(whole, streamed(np.array([[1]]), np.array([[2], [0]]), [np.ones(3)], numbers, 1, method="compiled"))
+    """Four categories, sorted, a tile each; of a number the levels between the nearest of a tile and any other."""
+    codes = np.repeat(np.arange(4, dtype=np.int32), 64)[::-1]
+    ranks = np.linspace(-1.0, 0.99, 4, dtype=np.float32)
+    columns = Columns.of([np.ones(4), np.ones(4)], [None, ranks], [None, ranks])
+    both = np.stack([codes, codes], axis=1)
+    tiles = Tiles.of(columns, Batch(both, ranks[codes][:, None], ranks[codes][:, None], np.arange(256)))
+    assert tiles.batch.rows.tolist() == [*range(192, 256), *range(128, 192), *range(64, 128), *range(64)]
+    assert (tiles.near[0, 1:5] == 0).tolist() == np.eye(4, dtype=bool).tolist()
+    levels = tiles.bytes[0, 1, ::64].astype(int)
+    assert levels.tolist() == [0, 63, 126, 189]
+    assert tiles.near[1, 100].tolist() == np.abs(levels - 100).tolist()
 
 
 def test_copies_of_very_wide_rows_do_not_overflow():
@@ -134,10 +143,11 @@ def test_copies_of_very_wide_rows_do_not_overflow():
 
 
 def test_refuses_rows_that_do_not_grow_and_no_rows():
-    matcher = StreamMatcher([[0]], [[1.0]], numbers=[None])
+    matcher = Matcher([[0]], [[1.0]])
+    none = np.empty((1, 0))
     with pytest.raises(InputError, match="at least one row"):
         matcher.result()
-    matcher.add(np.array([[0]]), np.empty((1, 0)), np.array([4]))
-    matcher.add(np.empty((0, 1), dtype=np.int32), np.empty((0, 0)), np.array([], dtype=np.int64))
+    matcher.add(np.array([[0]]), none, none, np.array([4]))
+    matcher.add(np.empty((0, 1), dtype=np.int32), none[:0], none[:0], np.array([], dtype=np.int64))
     with pytest.raises(InputError, match="growing row numbers"):
-        matcher.add(np.array([[0]]), np.empty((1, 0)), np.array([4]))
+        matcher.add(np.array([[0]]), none, none, np.array([4]))

@@ -105,6 +105,7 @@ def count_copies(
         released,
         encoder.frequencies,
         [None] * width,
+        [None] * width,
         n_jobs=number_of_threads(n_jobs),
         progress=progress,
     )

@@ -86,7 +86,7 @@ class ReleaseSize(Rows):
         return axes
 
 
-def sizes_up_to(rows: int, count: int = 10) -> tuple[int, ...]:
+def sizes_up_to(rows: int, count: int = 6) -> tuple[int, ...]:
     """Return about ``count`` growing sizes, evenly in their logarithm, from a hundredth of the rows to all of them."""
     first = min(rows, max(2, rows // 100))
     return tuple(sorted({round(float(size)) for size in np.geomspace(first, rows, count)}))

@@ -2,7 +2,7 @@
 
 Rows of a release are taken in random classes (:func:`size_classes`): the first so many rows at random, the next so
 many, and within a class in the order of the file. A class is read in one pass, or several small ones together, so a
-release is read up to ten times for its rows and two or three times for its columns, and never held.
+release is read up to six times for its rows and two or three times for its columns, and never held.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.releases.matching.match import RowMatches
-from whosin.auditing.releases.matching.stream import StreamMatcher
+from whosin.auditing.releases.matching.match import Matcher, RowMatches
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.tables import StreamEncoder, TableStream
 
@@ -38,6 +37,7 @@ def match_stream(
     targets: NDArray[np.int32],
     weights: Sequence[Array],
     numbers: Sequence[Array | None],
+    ranks: Sequence[Array | None],
     classes: NDArray[np.uint8],
     *,
     n_jobs: int | None,
@@ -45,18 +45,19 @@ def match_stream(
 ) -> RowMatches:
     """Compare every target with every row of a stream, class by class; the indices are rows of the stream.
 
-    Memory: two blocks of rows, coded, and what :class:`StreamMatcher` takes.
+    Memory: two blocks of rows, coded, and what :class:`Matcher` takes.
     """
-    matcher = StreamMatcher(targets, weights, numbers=numbers, n_jobs=n_jobs)
+    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, n_jobs=n_jobs, rows=stream.rows)
     counts = np.bincount(classes)
     done = 0
     for group in _passes(counts, stream.block_rows):
-        for number, cells, values, rows in _batches(stream, encoder, classes, group):
+        for number, cells, values, places, rows in _batches(stream, encoder, classes, group):
             share = len(rows) / stream.rows
             before = done / stream.rows
             matcher.add(
                 cells,
                 values,
+                places,
                 number * stream.rows + rows,
                 lambda part, before=before, share=share: progress(before + share * part),  # type: ignore[misc]
             )
@@ -84,9 +85,9 @@ def _passes(counts: NDArray[np.int64], most: int) -> list[list[int]]:
 
 def _batches(
     stream: TableStream, encoder: StreamEncoder, classes: NDArray[np.uint8], group: list[int]
-) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.float32], NDArray[np.int64]]]:
+) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]]:
     """Yield class by class the coded rows of some classes; rows of a single class as soon as a block is full."""
-    waiting: list[tuple[Any, Any, Any]] = []
+    waiting: list[tuple[Any, ...]] = []
     held = 0
     for start, frame in stream.blocks(encoder.encoder.names):
         own = classes[start : start + frame.height]
@@ -100,15 +101,15 @@ def _batches(
             yield group[0], *_joined(waiting)
             waiting, held = [], 0
     if held:
-        cells, numbers, rows = _joined(waiting)
+        cells, numbers, ranks, rows = _joined(waiting)
         waiting = []
         for number in group:
             own_rows = classes[rows] == number
             if len(group) == 1:
-                yield number, cells, numbers, rows
+                yield number, cells, numbers, ranks, rows
             elif own_rows.any():
-                yield number, cells[own_rows], numbers[own_rows], rows[own_rows]
+                yield number, cells[own_rows], numbers[own_rows], ranks[own_rows], rows[own_rows]
 
 
-def _joined(parts: list[tuple[Any, Any, Any]]) -> tuple[Any, Any, Any]:
-    return tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))  # type: ignore[return-value]
+def _joined(parts: list[tuple[Any, ...]]) -> Any:
+    return tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))

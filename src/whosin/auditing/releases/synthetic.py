@@ -231,11 +231,11 @@ def audit_synthetic(
         polars.LazyFrame, or an iterable of frames; with more than 250,000 rows it is read in blocks and never held, and
         the answers are the same. Other files, CSV among them, are read into memory.
     query : str, sequence of str, or callable
-        What the attacker asks about a record. For frames: "rarity_share", "rarity", "equal_cells", "nearest",
-        "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays "nearest", "nearest_ratio", "ball",
-        "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto" asks all but
-        "ball_by_distance"; "density_ratio" only if there is a reference. A callable gets (records, synthetic) as given
-        and returns one or several numbers per record.
+        What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
+        "equal_cells", "nearest", "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays
+        "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned
+        score. "auto" asks all but "equal_cells" and "ball_by_distance"; "density_ratio" only if there is a reference.
+        A callable gets (records, synthetic) as given and returns one or several numbers per record.
     reference : optional
         Further rows of the population, used in no training and none of them of the holdout.
     columns : sequence of str, optional

@@ -196,12 +196,13 @@ def _from_stream(
         prints["reference"] = encoder.records[2].fingerprint()
     chance = _chance(rng, prints)
     sizes, classes = size_classes(stream.rows, chance)
-    frequencies, numbers = encoder.encoder.frequencies, column_numbers(encoder.encoder)
+    frequencies, (numbers, ranks) = encoder.encoder.frequencies, column_numbers(encoder.encoder)
     release = table_queries.TableRelease(
         targets,
         None,
         frequencies,
         numbers,
+        ranks,
         reference_cells=cells[2] if len(cells) > 2 else None,
         prefixes=sizes,
         matches=match_stream(
@@ -210,6 +211,7 @@ def _from_stream(
             targets,
             table_queries.rarity_weights(frequencies),
             numbers,
+            ranks,
             classes,
             n_jobs=threads,
             progress=lambda share: progress(READING + (1.0 - READING) * share),
@@ -304,7 +306,7 @@ def _from_tables(
         targets,
         cells[2][order],
         encoder.frequencies,
-        column_numbers(encoder),
+        *column_numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
         prefixes=None if callable(query) else sizes,
         n_jobs=threads,
@@ -316,7 +318,7 @@ def _from_tables(
         **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
-        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder), split),
+        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
@@ -447,17 +449,15 @@ def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
     return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
 
 
-def column_numbers(encoder: TableEncoder) -> list[Array | None]:
-    """For each column the scaled number of each code, NaN for a missing cell; None for categories and constants."""
-    tables: list[Array | None] = []
-    for values, levels in zip(encoder.scaled, encoder.levels, strict=True):
-        if values is None:
-            tables.append(None)
-            continue
-        numbers = values.astype(np.float64)
-        if levels.any_missing:
-            numbers[levels.known] = np.nan
-        tables.append(numbers)
+def column_numbers(encoder: TableEncoder) -> tuple[list[Array | None], list[Array | None]]:
+    """For each column scaled number and rank of each code, NaN for missing cells; None for categories and constants."""
+    tables: tuple[list[Array | None], list[Array | None]] = ([], [])
+    for kept, known in zip(tables, (encoder.scaled, encoder.ranks), strict=True):
+        for values, levels in zip(known, encoder.levels, strict=True):
+            numbers = None if values is None else values.astype(np.float64)
+            if numbers is not None and levels.any_missing:
+                numbers[levels.known] = np.nan
+            kept.append(numbers)
     return tables
 
 
@@ -480,7 +480,7 @@ def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
     """The records of both sides, in an encoding that has not seen the release."""
     encoder = TableEncoder.fit(train, holdout)
     cells = np.concatenate([encoder.transform(table).cells for table in (train, holdout)])
-    return Pool(len(train), train.names, cells=cells, numbers=column_numbers(encoder), n_jobs=n_jobs)
+    return Pool(len(train), train.names, cells=cells, numbers=column_numbers(encoder)[0], n_jobs=n_jobs)
 
 
 def _categories(train: Table, holdout: Table) -> Labels:

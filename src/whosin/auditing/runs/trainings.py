@@ -67,7 +67,7 @@ class TableAnswers:
         rows, released = match_tables(self.records, as_table(release, "release"), at_least=1)
         encoder = TableEncoder.fit(rows, released, learn_from=[rows])
         cells, others = encoder.transform(rows).cells, encoder.transform(released).cells
-        found = table_queries.TableRelease(cells, others, encoder.frequencies, column_numbers(encoder), n_jobs=1)
+        found = table_queries.TableRelease(cells, others, encoder.frequencies, *column_numbers(encoder), n_jobs=1)
         counts = [
             np.bincount(theirs, minlength=int(own.max()) + 1)[own]
             for own, theirs in zip(cells.T, others.T, strict=True)

@@ -1,22 +1,26 @@
-"""How well the rows of a synthetic table match each target row: best match, rarest match, nearest row, copies.
+"""How well released rows match each target: most equal cells, rarest equal cells, nearest rows, copies.
 
-A row is a tuple of cell codes, one a column; equal codes are equal values. A column may carry two tables indexed by its
-code: a weight (rarity, such as minus the logarithm of a frequency) and, if it is numeric, a number, scaled so that a
-difference of 1 is the largest that counts. For a target t and a synthetic row s
+A row is a tuple of cell codes, one a column; equal codes are equal values. A column carries tables indexed by its code:
+a weight, -ln of the share p of the value, and, if it is numeric, a number, scaled so that a difference of 1 is the
+largest that counts, and a rank from -1 to 1, whose differences are twice those of the distribution function. For a
+target t and a released row s
 
 * matches(t, s)  = number of columns with equal codes;
-* weight(t, s)   = Σ over columns with equal codes of the weight of the code;
+* weight(t, s)   = Σ over columns with equal codes of the weight of t;
+* soft(t, s)     = the same, but of numeric columns Σ -ln min(1, p + |rank of t - rank of s|): what is nearly equal
+  counts almost as much as what is equal, if few values lie between;
 * distance(t, s) = Σ over numeric columns of min(|a - b|, 1) + number of other columns with different codes
 
 (Gower's distance, unnormalised, if numbers are scaled by their range). A missing number is NaN: 1 from every number and
-0 from a missing one. For each target the best over all synthetic rows is found by comparing every pair, without ever
-holding a matrix of pairs; :mod:`whosin.auditing.releases.matching.scan` says how.
+0 from a missing one, and its rank infinitely far from all others. For each target the best over all released rows is
+found by comparing every pair, without ever holding a matrix of pairs. Rows come in batches, and what is found does not
+depend on how they are cut.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,34 +28,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.auditing.releases.matching.scan import LARGEST_BLOCK, MOST_COLUMNS, Block, Columns, State, scan_plain
+from whosin.auditing.releases.matching.measures import Batch, Columns, State, scan_plain
 from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 
-__all__ = [
-    "METHODS",
-    "PrefixMatches",
-    "RowMatches",
-    "checked_cells",
-    "checked_numbers",
-    "checked_weights",
-    "compiled_wanted",
-    "match_rows",
-    "row_ids",
-]
+__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "match_rows", "row_ids"]
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 Indices = NDArray[np.int64]
-Cells = NDArray[np.int64]
+Tables = Sequence[ArrayLike | None]
 
 METHODS = ("auto", "compiled", "plain")
 """Ways to scan: chosen for you; vectorised by numba; numpy. All give the same answers to the last digit."""
 
+MOST_COLUMNS = 8192
+HEAVIEST = 350.0
+"""Largest weight: that of a share of about 1e-152."""
 _COMPILED_FROM = 2**25
 """Pairs times columns from which loading the compiled code pays."""
-
-_CHUNK = 4096
+_CHUNK = 512
 """Most targets of a task."""
+_BATCH = 2**18
+"""Most rows of a table in memory that are added at a time."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +60,7 @@ class PrefixMatches:
     sizes: tuple[int, ...]
     matches: Indices
     weight: Array
+    soft: Array
     distance: Array
     second_distance: Array
     copies: Indices
@@ -72,13 +72,12 @@ class RowMatches:
 
     ``second_distance`` is the second smallest distance (equal to the smallest if two rows are that near, infinite for a
     synthetic table of one row), ``copies`` the number of synthetic rows equal to the target in every column.
-    ``matches_index`` is None if the rows came in batches, where nobody looks for it.
     """
 
     matches: Indices
-    matches_index: Indices | None
     weight: Array
     weight_index: Indices
+    soft: Array
     distance: Array
     distance_index: Indices
     second_distance: Array
@@ -91,82 +90,194 @@ def match_rows(
     synthetic_cells: ArrayLike,
     weights: Sequence[ArrayLike],
     *,
-    numbers: Sequence[ArrayLike | None] | None = None,
+    numbers: Tables | None = None,
+    ranks: Tables | None = None,
     prefixes: Sequence[int] | None = None,
     method: str = "auto",
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> RowMatches:
-    """Return for each target the best match, the best weight and the smallest distances over all synthetic rows.
+    """Return for each target the best over all rows of a table in memory, as :class:`Matcher` finds it.
 
     Parameters
     ----------
     target_cells, synthetic_cells : array_like of int, shape (targets, columns) and (rows, columns)
         Codes of the cells, coded together: in column c from 0 to ``len(weights[c]) - 1``.
-    weights : sequence of array_like
-        For each column the weight of each of its codes, finite and at least 0.
-    numbers : sequence of array_like or None, optional
-        For each column the scaled number of each of its codes (NaN if missing), or None if the column is not numeric.
+    weights, numbers, ranks, method, n_jobs
+        As for :class:`Matcher`.
     prefixes : sequence of int, optional
         Growing sizes; the best over the first so many synthetic rows is reported too, from the same pass.
+    progress : callable, optional
+        Called with the share of the work done.
+    """
+    synthetic = _cells("synthetic_cells", synthetic_cells)
+    targets = np.asarray(target_cells)
+    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, method=method, n_jobs=n_jobs, rows=len(synthetic))
+    if targets.shape[1] != synthetic.shape[1]:
+        raise InputError(
+            f"synthetic_cells must have as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
+        )
+    _weights(weights, {"synthetic_cells": synthetic})
+    sizes = check_prefixes(prefixes, len(synthetic))
+    ends = sorted({*sizes, len(synthetic), *range(_BATCH, len(synthetic), _BATCH)})
+    start = 0
+    for stop in ends:
+        cells = synthetic[start:stop]
+
+        def share(part: float, start: int = start, stop: int = stop) -> None:
+            if progress is not None:
+                progress((start + part * (stop - start)) / len(synthetic))
+
+        matcher.add(cells, *matcher.looked_up(cells), np.arange(start, stop), share)
+        if stop in sizes:
+            matcher.keep()
+        start = stop
+    return matcher.result()
+
+
+class Matcher:
+    """The best of each target over the batches of released rows that were added.
+
+    Parameters
+    ----------
+    target_cells : array_like of int, shape (targets, columns)
+        Codes of the cells, in column c from 0 to ``len(weights[c]) - 1``.
+    weights : sequence of array_like
+        For each column the weight of each of its codes, from 0 to 350: -ln of its share.
+    numbers, ranks : sequence of array_like or None, optional
+        For each column the scaled number, and the rank from -1 to 1, of each of its codes (NaN if missing), or None if
+        the column is not numeric. Both are taken in single precision. By default no column is numeric.
     method : {"auto", "compiled", "plain"}
         ``"compiled"`` needs numba (extra ``whosin[fast]``). The answers do not depend on it.
     n_jobs : int, optional
         Threads, as in joblib. The answers do not depend on it.
-    progress : callable, optional
-        Called with the share of the work done.
+    rows : int, optional
+        About how many rows will be added, for ``method="auto"``; by default very many.
 
     Notes
     -----
-    Weights and distances are float64 sums, over the other columns first and then over the numeric ones. Time grows as
-    distinct targets × synthetic rows × columns: about 3 ns a pair at 15 columns and 5 ns at 41 on one core with numba,
-    and 1.5 µs a target and prefix; some 20 times as much with numpy alone. Targets to which very many rows are equally
-    near by numbers take longer, as only an exact evaluation tells ties. Memory beyond the input: the codes of both
-    tables once more, 60 bytes a target, 80 bytes a target and prefix, and a few MiB a thread.
+    O(targets · rows · columns), but most pairs are passed over (:mod:`whosin.auditing.releases.matching.compiled`):
+    with numba about 3 ns a pair at 15 columns and 2 ns at 42, and some 3 µs a target and batch; without, every pair is
+    evaluated, in about 0.1 µs. Memory: a batch three times, 4 bytes for each of its cells, and 70 bytes a target, and
+    again each time :meth:`keep` is called.
 
     Raises
     ------
     MissingExtraError
         For ``method="compiled"`` without numba.
     """
-    targets, synthetic = checked_cells("target_cells", target_cells), checked_cells("synthetic_cells", synthetic_cells)
-    if targets.shape[1] != synthetic.shape[1]:
-        raise InputError(
-            f"synthetic_cells must have as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
-        )
-    tables = checked_weights(weights, {"target_cells": targets, "synthetic_cells": synthetic})
-    columns = Columns.of(tables, checked_numbers(numbers, weights))
-    sizes = check_prefixes(prefixes, len(synthetic))
-    ids = row_ids(np.concatenate([targets, synthetic]))
-    _, first, back = np.unique(ids[: len(targets)], return_index=True, return_inverse=True)
-    scan = _scanner(method, len(first) * synthetic.size)
 
-    state = State.empty(len(first))
-    kept = _Kept.empty(len(sizes), len(first))
-    distinct = np.ascontiguousarray(targets[first][:, columns.order])
-    _scan(distinct, synthetic[:, columns.order], columns, sizes, state, kept, scan, number_of_threads(n_jobs), progress)
-    copies = _copies(ids[first], ids[len(targets) :], (*sizes, len(synthetic)))
-    by_prefix = None
-    if prefixes is not None:
-        by_prefix = PrefixMatches(
-            sizes,
-            kept.matches[:, back].T,
-            kept.weight[:, back].T,
-            kept.distance[:, back].T,
-            kept.second[:, back].T,
-            copies[:-1][:, back].T,
+    def __init__(
+        self,
+        target_cells: ArrayLike,
+        weights: Sequence[ArrayLike],
+        *,
+        numbers: Tables | None = None,
+        ranks: Tables | None = None,
+        method: str = "auto",
+        n_jobs: int | None = None,
+        rows: int = 2**62,
+    ) -> None:
+        targets = _cells("target_cells", target_cells)
+        tables, self._threads = _weights(weights, {"target_cells": targets}), number_of_threads(n_jobs)
+        scaled, places = _tables("numbers", numbers, weights), _tables("ranks", ranks, weights)
+        if [table is None for table in scaled] != [table is None for table in places]:
+            raise InputError("ranks must have a table for just those columns that have one in numbers")
+        self._columns = Columns.of(tables, scaled, places)
+        _, first, self._back = np.unique(row_ids(targets), return_index=True, return_inverse=True)
+        self._cells = np.ascontiguousarray(targets[first][:, self._columns.order]).astype(np.int32)
+        self._state = State.empty(len(first))
+        self._copies = _Copies.of(self._cells, [len(table) for table in self._columns.weights])
+        self._kept: list[tuple[int, State, Indices]] = []
+        self._rows, self._last = 0, -1
+        self._compiled = _compiled_wanted(method, len(first) * targets.shape[1] * rows)
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        """The columns whose numbers and ranks :meth:`add` takes, in this order."""
+        return tuple(int(column) for column in self._columns.order[self._columns.others :])
+
+    def looked_up(self, cells: NDArray[Any]) -> tuple[Single, Single]:
+        """Return numbers and ranks of rows all of whose values have codes, as :meth:`add` takes them."""
+        tables = (self._columns.numbers, self._columns.ranks)
+        found = np.empty((2, len(cells), len(self.numeric)), dtype=np.float32)
+        for part, table in zip(found, tables, strict=True):
+            for place, (column, own) in enumerate(zip(self.numeric, table, strict=True)):
+                part[:, place] = own[cells[:, column]]
+        return found[0], found[1]
+
+    def add(
+        self, cells: NDArray[Any], numbers: Single, ranks: Single, rows: Indices, progress: Progress | None = None
+    ) -> None:
+        """Compare a batch of released rows with every target.
+
+        Parameters
+        ----------
+        cells : array of int, shape (rows, columns)
+            Codes; -1 for a value that has none.
+        numbers, ranks : array, shape (rows, numeric columns)
+            Those of the columns :attr:`numeric`, NaN where missing.
+        rows : array of int
+            Growing row numbers, larger than those of earlier batches.
+        progress : callable, optional
+            Called with the share of this batch that is done.
+        """
+        if len(cells) == 0:
+            return
+        if rows[0] <= self._last or np.any(np.diff(rows) <= 0):
+            raise InputError("rows must be growing row numbers, larger than those of earlier batches")
+        self._last = int(rows[-1])
+        self._rows += len(rows)
+        codes = np.ascontiguousarray(cells[:, self._columns.order], dtype=np.int32)
+        self._copies.add(codes)
+        batch = Batch(codes, numbers.astype(np.float32), ranks.astype(np.float32), rows)
+        scan = partial(scan_plain, self._columns, batch)
+        if self._compiled:
+            from whosin.auditing.releases.matching.compiled import Tiles, scan_compiled
+
+            scan = partial(scan_compiled, self._columns, Tiles.of(self._columns, batch))
+
+        def work(part: slice) -> None:
+            scan(self._columns.targets(self._cells[part]), self._state.part(part))
+
+        count = len(self._cells)
+        chunk = min(_CHUNK, -(-count // (4 * self._threads)))
+        chunks = [slice(start, min(start + chunk, count)) for start in range(0, count, chunk)]
+        finished = 0
+
+        def done() -> None:
+            nonlocal finished
+            finished += 1
+            if progress is not None:
+                progress(finished / len(chunks))
+
+        run_tasks([partial(work, part) for part in chunks], self._threads, done)
+
+    def keep(self) -> None:
+        """Remember the answers over the rows so far, as one of the prefixes of the result."""
+        self._kept.append((self._rows, self._state.part(np.arange(len(self._cells))), self._copies.counts()))
+
+    def result(self) -> RowMatches:
+        """Return the answers over all rows."""
+        if self._rows == 0:
+            raise InputError("the synthetic table must have at least one row, got none")
+        by_prefix, state, back = None, self._state.part(self._back), self._back
+        if self._kept:
+            sizes, states, copies = zip(*self._kept, strict=True)
+            tables = [(one.matches, one.weight, one.soft, one.distance, one.second) for one in states]
+            columns = [np.stack(part)[:, back].T for part in (*zip(*tables, strict=True), copies)]
+            by_prefix = PrefixMatches(sizes, *columns)
+        return RowMatches(
+            state.matches,
+            state.weight,
+            state.weight_index,
+            state.soft,
+            state.distance,
+            state.distance_index,
+            state.second,
+            self._copies.counts()[back],
+            by_prefix,
         )
-    return RowMatches(
-        state.matches[back],
-        state.matches_index[back],
-        state.weight[back],
-        state.weight_index[back],
-        state.distance[back],
-        state.distance_index[back],
-        state.second[back],
-        copies[-1][back],
-        by_prefix,
-    )
 
 
 def row_ids(cells: NDArray[Any]) -> Indices:
@@ -182,84 +293,59 @@ def row_ids(cells: NDArray[Any]) -> Indices:
     return _compressed(ids)[0]
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The state after each prefix, arrays (prefixes, targets)."""
-
-    matches: Indices
-    weight: Array
-    distance: Array
-    second: Array
-
-    @classmethod
-    def empty(cls, prefixes: int, targets: int) -> _Kept:
-        shape = (prefixes, targets)
-        return cls(np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape), np.zeros(shape))
-
-    def keep(self, prefix: int, rows: slice, state: State) -> None:
-        self.matches[prefix, rows], self.weight[prefix, rows] = state.matches, state.weight
-        self.distance[prefix, rows], self.second[prefix, rows] = state.distance, state.second
-
-
-Scan = Callable[[Columns, Block, Any, State, int, int], None]
-
-
-def _scan(
-    targets: NDArray[Any],
-    synthetic: NDArray[Any],
-    columns: Columns,
-    sizes: tuple[int, ...],
-    state: State,
-    kept: _Kept,
-    scan: Scan,
-    threads: int,
-    progress: Progress | None,
-) -> None:
-    """Go through the synthetic table block by block, and in each through the targets on threads."""
-    chunk = min(_CHUNK, -(-len(targets) // (4 * threads)))
-    chunks = [slice(start, min(start + chunk, len(targets))) for start in range(0, len(targets), chunk)]
-    blocks = [slice(start, start + LARGEST_BLOCK) for start in range(0, len(synthetic), LARGEST_BLOCK)]
-    finished = 0.0
-
-    def work(block: Block, first_row: int, rows: slice) -> None:
-        part, own = block.targets(targets[rows]), state.part(rows)
-        start, stop = first_row, first_row + block.count
-        for prefix, size in enumerate(sizes):
-            if start < size <= stop:
-                scan(columns, block, part, own, start - first_row, size - first_row)
-                kept.keep(prefix, rows, own)
-                start = size
-        scan(columns, block, part, own, start - first_row, stop - first_row)
-
-    for rows in blocks:
-        block = Block.of(columns, synthetic[rows], rows.start)
-
-        def done(share: float = block.count / len(synthetic) / len(chunks)) -> None:
-            nonlocal finished
-            finished = min(finished + share, 1.0)
-            if progress is not None:
-                progress(finished)
-
-        run_tasks([partial(work, block, rows.start, part) for part in chunks], threads, done)
-
-
-def _copies(target_ids: Indices, synthetic_ids: Indices, sizes: tuple[int, ...]) -> Indices:
-    """How many of the first synthetic rows equal each target, (sizes, targets)."""
-    numbers = int(max(target_ids.max(), synthetic_ids.max())) + 1
-    counts, table, start = np.zeros(numbers, dtype=np.int64), [], 0
-    for size in sizes:
-        counts += np.bincount(synthetic_ids[start:size], minlength=numbers)
-        table.append(counts[target_ids])
-        start = size
-    return np.stack(table)
-
-
 def _compressed(ids: Indices) -> tuple[Indices, int]:
     values, numbered = np.unique(ids, return_inverse=True)
     return numbered.astype(np.int64), len(values)
 
 
-def compiled_wanted(method: str, work: int) -> bool:
+@dataclass(frozen=True)
+class _Copies:
+    """How many rows equal each of some distinct targets; no hashing, so no collisions.
+
+    Columns are joined as digits of a mixed radix. Before 64 bits are full, the numbers are looked up among those of the
+    targets, and rows that are not there are dropped.
+    """
+
+    sizes: list[int]
+    stages: dict[int, Indices]
+    place: Indices
+    found: Indices
+
+    @classmethod
+    def of(cls, cells: NDArray[Any], sizes: list[int]) -> _Copies:
+        keys, limit, stages = np.zeros(len(cells), dtype=np.int64), 1, {}
+        for column, size in enumerate(sizes):
+            if limit * size > 2**62:
+                stages[column], keys = np.unique(keys, return_inverse=True)
+                limit = len(stages[column])
+            keys, limit = keys * size + cells[:, column], limit * size
+        stages[len(sizes)], place = np.unique(keys, return_inverse=True)
+        return cls(sizes, stages, place.astype(np.int64), np.zeros(len(stages[len(sizes)]), dtype=np.int64))
+
+    def add(self, codes: NDArray[np.int32]) -> None:
+        """Count the rows of a batch."""
+        keys, alive = np.zeros(len(codes), dtype=np.int64), np.arange(len(codes))
+        for column, size in enumerate(self.sizes):
+            if column in self.stages:
+                keys, alive = self._looked_up(column, keys, alive)
+            own = codes[alive, column]
+            known = own >= 0
+            keys, alive = keys[known] * size + own[known], alive[known]
+        keys, _ = self._looked_up(len(self.sizes), keys, alive)
+        self.found[:] += np.bincount(keys, minlength=len(self.found))
+
+    def counts(self) -> Indices:
+        """Rows so far that equal each target."""
+        return self.found[self.place]
+
+    def _looked_up(self, stage: int, keys: Indices, alive: Indices) -> tuple[Indices, Indices]:
+        known = self.stages[stage]
+        places = np.searchsorted(known, keys)
+        there = known[np.minimum(places, len(known) - 1)] == keys
+        return places[there], alive[there]
+
+
+def _compiled_wanted(method: str, work: int) -> bool:
     """Whether a method stands for compiled code, given the pairs times columns to compare."""
     method = check_choice("method", method, METHODS)
     if method == "compiled" and not _has_numba():
@@ -267,42 +353,33 @@ def compiled_wanted(method: str, work: int) -> bool:
     return method == "compiled" or (method == "auto" and work >= _COMPILED_FROM and _has_numba())
 
 
-def _scanner(method: str, work: int) -> Scan:
-    if not compiled_wanted(method, work):
-        return scan_plain
-    from whosin.auditing.releases.matching.compiled import scan_compiled
-
-    return scan_compiled
-
-
 def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def checked_cells(name: str, cells: ArrayLike) -> NDArray[Any]:
+def _cells(name: str, cells: ArrayLike) -> NDArray[Any]:
     """Return codes as a matrix."""
     table = np.asarray(cells)
     if not np.issubdtype(table.dtype, np.integer):
         raise InputTypeError(f"{name} must be an array of whole numbers, got {table.dtype}")
     if table.ndim != 2 or 0 in table.shape or table.shape[1] > MOST_COLUMNS:
         raise InputError(
-            f"{name} must have at least one row and from 1 to {MOST_COLUMNS} columns, got an array of shape "
-            f"{table.shape}"
+            f"{name} must have at least one row and from 1 to {MOST_COLUMNS} columns, got shape {table.shape}"
         )
     if table.min() < 0:
         raise InputError(f"{name} must be codes of at least 0, got {int(table.min())}")
     return table
 
 
-def checked_weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[Any]]) -> list[Array]:
+def _weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[Any]]) -> list[Array]:
     """Return the weights of each column, one for each code that the named cells have."""
     tables = [_table("weights", column, table) for column, table in enumerate(weights)]
     width = next(iter(coded.values())).shape[1]
     if len(tables) != width:
         raise InputError(f"weights must have a table for each of {width} columns, got {len(tables)}")
     for column, table in enumerate(tables):
-        if not np.all(np.isfinite(table)) or np.any(table < 0.0):
-            raise InputError(f"weights must hold finite numbers of at least 0, got another in column {column}")
+        if not np.all((table >= 0.0) & (table <= HEAVIEST)):
+            raise InputError(f"weights must hold numbers from 0 to {HEAVIEST:g}, got another in column {column}")
         for name, cells in coded.items():
             largest = int(cells[:, column].max())
             if largest >= len(table):
@@ -312,20 +389,20 @@ def checked_weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[An
     return tables
 
 
-def checked_numbers(numbers: Sequence[ArrayLike | None] | None, weights: Sequence[ArrayLike]) -> list[Array | None]:
-    """Return the numbers of each column, one per code, or None."""
-    if numbers is None:
+def _tables(name: str, tables: Tables | None, weights: Sequence[ArrayLike]) -> list[Single | None]:
+    """Return the numbers or ranks of each column, one a code, or None."""
+    if tables is None:
         return [None] * len(weights)
-    if len(numbers) != len(weights):
-        raise InputError(f"numbers must have a table or None for each of {len(weights)} columns, got {len(numbers)}")
-    tables: list[Array | None] = []
-    for column, (given, others) in enumerate(zip(numbers, weights, strict=True)):
-        table = None if given is None else _table("numbers", column, given)
+    if len(tables) != len(weights):
+        raise InputError(f"{name} must have a table or None for each of {len(weights)} columns, got {len(tables)}")
+    found: list[Single | None] = []
+    for column, (given, others) in enumerate(zip(tables, weights, strict=True)):
+        table = None if given is None else _table(name, column, given).astype(np.float32)
         codes = len(np.asarray(others))
         if table is not None and (len(table) != codes or np.any(np.isinf(table))):
-            raise InputError(f"numbers must have {codes} finite numbers or NaN for column {column}, one per code")
-        tables.append(table)
-    return tables
+            raise InputError(f"{name} must have {codes} finite numbers or NaN for column {column}, one per code")
+        found.append(table)
+    return found
 
 
 def _table(name: str, column: int, values: ArrayLike) -> Array:

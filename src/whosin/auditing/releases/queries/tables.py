@@ -2,8 +2,9 @@
 
 A cell that equals the target's says more the rarer its value is: two people share "Female" by chance, hardly ever a
 capital gain of 34,095. The rarity of a row is the sum of -ln(frequency) over its cells, and a released row explains the
-share of it that lies in equal cells. Frequencies and scales come from the release and the reference, so that an answer
-about a record depends on no other record.
+share of it that lies in equal cells. Softly, a number also counts if it is nearly equal: the fewer values lie between,
+the more (generators that interpolate or round repeat no number). Frequencies, ranks and scales come from the release
+and the reference, so that an answer about a record depends on no other record.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["DEFAULT", "QUERIES", "TableRelease", "rarity_weights"]
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
-DEFAULT = ("rarity_share", "rarity", "equal_cells", "nearest", "nearest_ratio", "copies")
+DEFAULT = ("soft_rarity_share", "soft_rarity", "rarity_share", "rarity", "nearest", "nearest_ratio", "copies")
 """What "auto" asks of a table; a learned score combines the answers."""
 
 
@@ -43,8 +44,8 @@ class TableRelease:
         One code a cell, equal codes for equal values; the reference is optional.
     frequencies : sequence of arrays
         For each column the relative frequency of each code, above 0, in rows that are no targets.
-    numbers : sequence of arrays or None
-        For each column the scaled number of each code, None for categories.
+    numbers, ranks : sequence of arrays or None
+        For each column scaled number and rank of each code, None for categories.
     prefixes : sequence of int, optional
         Sizes of the released table at which the answers are wanted as well.
     matches : RowMatches, optional
@@ -57,6 +58,7 @@ class TableRelease:
         synthetic_cells: Cells | None,
         frequencies: Sequence[Array],
         numbers: Sequence[Array | None],
+        ranks: Sequence[Array | None],
         *,
         reference_cells: Cells | None = None,
         prefixes: Sequence[int] | None = None,
@@ -66,7 +68,7 @@ class TableRelease:
     ) -> None:
         self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
         self.weights, self._given = rarity_weights(frequencies), matches
-        self.numbers = list(numbers)
+        self.numbers, self.ranks = list(numbers), list(ranks)
         self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
 
     @property
@@ -113,7 +115,7 @@ class TableRelease:
         found = self.matches.by_prefix
         if found is None:
             raise InputError("prefixes must be the sizes at which to look, got none")
-        return {"rarity": found.weight, "nearest": -found.distance}
+        return {"soft_rarity": found.soft, "rarity": found.weight, "nearest": -found.distance}
 
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:
         found: RowMatches = by_rows(
@@ -122,6 +124,7 @@ class TableRelease:
             cells,
             self.weights,
             numbers=self.numbers,
+            ranks=self.ranks,
             prefixes=prefixes,
             n_jobs=self.n_jobs,
             progress=self.progress,
@@ -153,6 +156,13 @@ QUERIES: dict[str, Query] = {
     "nearest": Query("minus the distance to the nearest released row (MACE, eq. 2)", lambda r: -r.matches.distance),
     "nearest_ratio": Query("how much nearer the nearest row is than the second nearest", _nearest_ratio),
     "equal_cells": Query("most cells that one released row has in common", lambda r: _float(r.matches.matches)),
+    "soft_rarity": Query(
+        "rarity of the cells that one released row has in common or nearly so", lambda r: r.matches.soft
+    ),
+    "soft_rarity_share": Query(
+        "share of the record's rarity that one released row explains, nearly equal numbers included",
+        lambda r: r.matches.soft / r.rarity,
+    ),
     "rarity": Query("rarity of the cells that one released row has in common, at most", lambda r: r.matches.weight),
     "rarity_share": Query(
         "share of the record's rarity that one released row explains, at most", lambda r: r.matches.weight / r.rarity

@@ -134,8 +134,29 @@ class Pool:
         if self.cells is None:
             return array_queries.ArrayRelease(self._table[targets], self._table[others], n_jobs=self.n_jobs)
         return table_queries.TableRelease(
-            self.cells[targets], self.cells[others], self._frequencies(others), self._numbers, n_jobs=self.n_jobs
+            self.cells[targets],
+            self.cells[others],
+            self._frequencies(others),
+            self._numbers,
+            self._ranks,
+            n_jobs=self.n_jobs,
         )
+
+    @cached_property
+    def _ranks(self) -> list[Array | None]:
+        """For each column of numbers the rank of each code among all rows, from -1 to 1."""
+        assert self.cells is not None
+        found: list[Array | None] = []
+        for codes, table in zip(self.cells.T, self._numbers, strict=True):
+            if table is None:
+                found.append(None)
+                continue
+            order = np.argsort(table, kind="stable")
+            counts = np.bincount(codes, minlength=len(table))[order]
+            ranks = np.empty(len(table))
+            ranks[order] = (2.0 * np.cumsum(counts) - counts) / self.size - 1.0
+            found.append(np.where(np.isnan(table), np.nan, ranks))
+        return found
 
     def _frequencies(self, rows: Indices) -> list[Array]:
         """The share of each code among some rows, smoothed as those of a release are."""

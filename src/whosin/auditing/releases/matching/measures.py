@@ -1,0 +1,182 @@
+"""What is measured between a target and a released row, the best so far of each target, and the plain scan.
+
+The plain scan evaluates every pair with numpy. It and the compiled one (:mod:`.compiled`) add and multiply the same
+numbers in the same order, so that they are equal to the last digit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SMALL", "Batch", "Columns", "State", "Targets", "scan_plain"]
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+Indices = NDArray[np.int64]
+
+SMALL = 2.0**-512
+"""A product of shares that falls below is multiplied by 1/SMALL, and the power counted, so that none underflows."""
+_ROWS, _WIDTH = 64, 512
+"""Targets and released rows of a tile."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns, numeric ones last: ``order`` gives their old places; weights by code, and those of numeric ones."""
+
+    order: NDArray[np.intp]
+    weights: list[Array]
+    numbers: list[Single]
+    ranks: list[Single]
+
+    @classmethod
+    def of(cls, weights: list[Array], numbers: list[Single | None], ranks: list[Single | None]) -> Columns:
+        numeric = [column for column, table in enumerate(numbers) if table is not None]
+        order = np.array([column for column, table in enumerate(numbers) if table is None] + numeric, dtype=np.intp)
+        tables = [[table[i] for i in numeric] for table in (numbers, ranks)]
+        return cls(order, [weights[i] for i in order], *tables)  # type: ignore[arg-type]
+
+    @property
+    def others(self) -> int:
+        """How many columns are not numeric."""
+        return len(self.weights) - len(self.numbers)
+
+    def targets(self, cells: NDArray[np.int32]) -> Targets:
+        """Look up what the scans need of some targets, rows of codes in the order of the columns."""
+        numeric = range(self.others, len(self.weights))
+        weights = _looked_up(self.weights, cells, range(len(self.weights)), np.float64)
+        return Targets(
+            cells,
+            weights,
+            np.exp(-weights),
+            _looked_up(self.numbers, cells, numeric, np.float32),
+            _looked_up(self.ranks, cells, numeric, np.float32),
+        )
+
+
+def _looked_up(tables: list[Any], cells: NDArray[np.int32], places: range, kind: Any) -> NDArray[Any]:
+    found = np.empty((len(cells), len(places)), dtype=kind)
+    for column, (table, place) in enumerate(zip(tables, places, strict=True)):
+        found[:, column] = table[cells[:, place]]
+    return found
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Some targets: codes, weights and shares, (targets, columns); numbers and ranks, (targets, numeric columns)."""
+
+    codes: NDArray[np.int32]
+    weights: Array
+    shares: Array
+    numbers: Single
+    ranks: Single
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some released rows: their codes, -1 for a value that no target has; numbers and ranks; growing row numbers."""
+
+    codes: NDArray[np.int32]
+    numbers: Single
+    ranks: Single
+    rows: Indices
+
+
+@dataclass(frozen=True)
+class State:
+    """The best so far, one entry a target; updated in place. ``rest``·SMALL**``power`` is the smallest product."""
+
+    matches: Indices
+    weight: Array
+    weight_index: Indices
+    power: Indices
+    rest: Array
+    distance: Array
+    distance_index: Indices
+    second: Array
+
+    @classmethod
+    def empty(cls, count: int) -> State:
+        """Return the state before the first row."""
+        none, far = np.full(count, -1, dtype=np.int64), np.full(count, np.inf)
+        power, rest = np.zeros(count, dtype=np.int64), np.ones(count)
+        return cls(none, np.full(count, -1.0), none.copy(), power, rest, far, none.copy(), far.copy())
+
+    def part(self, rows: slice | NDArray[np.intp]) -> State:
+        """Return some targets: a view for a slice, a copy for indices."""
+        return State(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @property
+    def soft(self) -> Array:
+        """The largest soft weight."""
+        return np.asarray(-math.log(SMALL) * self.power - np.log(self.rest))
+
+
+def scan_plain(columns: Columns, batch: Batch, targets: Targets, state: State) -> None:
+    """Bring the state up to date with a batch: every pair, with numpy."""
+    for first in range(0, len(targets.codes), _ROWS):
+        rows = slice(first, first + _ROWS)
+        some = Targets(*(getattr(targets, one.name)[rows] for one in fields(targets)))
+        for left in range(0, len(batch.rows), _WIDTH):
+            part = slice(left, left + _WIDTH)
+            piece = Batch(*(getattr(batch, one.name)[part] for one in fields(batch)))
+            _update(state.part(rows), *_tile(columns, piece, some), piece.rows)
+
+
+def _tile(columns: Columns, batch: Batch, targets: Targets) -> tuple[Indices, Array, Indices, Array, Array]:
+    """Matches, weights, products (as powers and rests) and distances of some targets and rows."""
+    shape = (len(targets.codes), len(batch.rows))
+    matches, power = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    weight, rest, distance = np.zeros(shape), np.ones(shape), np.zeros(shape)
+    for place in range(targets.codes.shape[1]):
+        equal = targets.codes[:, place, None] == batch.codes[:, place]
+        matches += equal
+        weight += equal * targets.weights[:, place, None]
+        share, number = targets.shares[:, place, None], place - columns.others
+        if number < 0:
+            rest *= np.where(equal, share, 1.0)
+            distance += ~equal
+        else:
+            apart = _apart(targets.ranks[:, number], batch.ranks[:, number])
+            rest *= np.minimum(share + apart, 1.0)
+            distance += np.minimum(_apart(targets.numbers[:, number], batch.numbers[:, number]), 1.0)
+        tiny = rest < SMALL
+        if tiny.any():
+            power += tiny
+            rest[tiny] /= SMALL
+    return matches, weight, power, rest, distance
+
+
+def _apart(a: Single, b: Single) -> Array:
+    """Differences of all pairs; a missing number is 0 from a missing one, and infinitely far from all others."""
+    apart = np.abs(a.astype(np.float64)[:, None] - b.astype(np.float64))
+    missing, also_missing = np.isnan(a)[:, None], np.isnan(b)
+    if missing.any() or also_missing.any():
+        apart = np.where(missing | also_missing, np.where(missing & also_missing, 0.0, np.inf), apart)
+    return np.asarray(apart)
+
+
+def _update(
+    state: State, matches: Indices, weight: Array, power: Indices, rest: Array, distance: Array, rows: Indices
+) -> None:
+    everyone = np.arange(len(matches))
+    np.maximum(state.matches, matches.max(axis=1), out=state.matches)
+    place = weight.argmax(axis=1)
+    found = weight[everyone, place]
+    better = np.flatnonzero(found > state.weight)
+    state.weight[better], state.weight_index[better] = found[better], rows[place[better]]
+    most = power.max(axis=1)
+    least = np.where(power == most[:, None], rest, np.inf).min(axis=1)
+    better = np.flatnonzero((most > state.power) | ((most == state.power) & (least < state.rest)))
+    state.power[better], state.rest[better] = most[better], least[better]
+    place = distance.argmin(axis=1)
+    nearest = distance[everyone, place]
+    distance[everyone, place] = np.inf
+    state.second[:] = np.minimum(np.maximum(state.distance, nearest), np.minimum(state.second, distance.min(axis=1)))
+    better = np.flatnonzero(nearest < state.distance)
+    state.distance[better], state.distance_index[better] = nearest[better], rows[place[better]]
