@@ -29,13 +29,13 @@ def digest(*parts: Any) -> str:
     return total.hexdigest()
 
 
-def read(path: Path, key: str) -> dict[str, Any] | None:
+def read(path: Path, key: str | None = None) -> dict[str, Any] | None:
     """Return what an earlier run left, or None if there is no file.
 
     Raises
     ------
     InputError
-        If the file is no checkpoint, or damaged, or one of another training.
+        If the file is no checkpoint, or damaged, or (with a key) one of another training.
     """
     if not path.exists():
         return None
@@ -47,7 +47,7 @@ def read(path: Path, key: str) -> dict[str, Any] | None:
         found = state["key"]
     except Exception as error:
         raise InputError(f"checkpoint must be a file of an earlier fit, got {str(path)!r}: {error}") from error
-    if found != key:
+    if key is not None and found != key:
         raise InputError(
             f"checkpoint must be the file of the same training, but {str(path)!r} has other data, settings or seed"
         )

@@ -89,7 +89,10 @@ def answers_of(run: Run, name: str, epochs: int | None = None) -> Answers:
 def fit(run: Run, name: str, model: Any, checkpoint: Path, epochs: int, X: Any, seed: int, y: Any = None) -> Any:
     """Train on until ``epochs``, or until the time is up, and then raise :class:`Unfinished` at a checkpoint."""
     if run.time_is_up:
-        raise Unfinished(name, None, epochs)
+        from experiments.gans import checkpoints
+
+        earlier = checkpoints.read(checkpoint)
+        raise Unfinished(name, 0 if earlier is None else earlier["epoch"], epochs)
 
     def stop(share: float) -> None:
         done = round(share * epochs)

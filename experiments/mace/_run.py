@@ -42,8 +42,8 @@ read, stamp = files().read, files().stamp
 class Unfinished(Exception):
     """A training that the time did not allow; its checkpoint stays, and another run goes on from there."""
 
-    def __init__(self, name: str, done: int | None, epochs: int) -> None:
-        super().__init__(f"{name}: {'not begun in this run' if done is None else f'{done} epochs'} of {epochs}")
+    def __init__(self, name: str, done: int, epochs: int) -> None:
+        super().__init__(f"{name}: {done} of {epochs} epochs")
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ def rows() -> list[tuple[str, str, dict[str, Any]]]:
         ("1a", "WGAN-GP, CIFAR-10, critic", one["1a"]["discriminator"]),
         ("1b, 1c", "JS-GAN, skin, discriminator", one["1b_1c"]["discriminator"]),
         ("1b, 1c", "JS-GAN, skin, nearest of 10,000 synthetic", one["1b_1c"]["synthetic"]),
+        ("1c", "JS-GAN, skin, shadow model of 10,000 synthetic", one["1b_1c"]["shadow"]),
         ("2a", "privGAN, MNIST, larger of two discriminators", two["2a"]["max"]),
         ("2a", "privGAN, MNIST, both discriminators", two["2a"]["both"]),
         ("2b", "JS-GAN, skin, discriminator and nearest", two["2b"]["hybrid"]),

@@ -18,6 +18,15 @@ from experiments.mace._recipes import gans_of, recipe_of
 from experiments.mace._run import Run, Unfinished, make
 
 DIFFERS = ("the epochs, which the paper states for one model only",)
+TITLES = {
+    "mnist_wgan": "WGAN-GP, MNIST",
+    "mnist_privgan": "privGAN, MNIST",
+    "cifar10_wgan": "WGAN-GP, CIFAR-10",
+    "skin28_jsgan": "JS-GAN, skin, 28x28",
+    "skin_jsgan": "JS-GAN, skin, 64x64",
+    "skin_wgan": "WGAN-GP, skin, 64x64",
+    "skin_corrupted": "JS-GAN, skin with boxes",
+}
 
 
 def queries(found: Answers, rng: np.random.Generator) -> dict[str, Any]:
@@ -54,14 +63,14 @@ def compute(run: Run) -> dict[str, Any]:
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the discriminator's leak over the epochs, a panel for each model."""
     models = data["models"]
-    figure = Figure(figsize=(3.2 * len(models), 3.6))
+    figure = Figure(figsize=(3.4 * max(len(models), 2), 3.6))
     axes = np.atleast_1d(figure.subplots(1, len(models), sharey=True))
     for ax, (name, found) in zip(axes, models.items(), strict=True):
         epochs = [int(stop) for stop in found]
         rows = [row["discriminator"] for row in found.values()]
         printed = [row["plug_in_by_cells"]["100"] for row in rows]
         ranges = np.array([one["null"]["range_95"] for one in printed])
-        ax.fill_between(epochs, *ranges.T, color="0.8", lw=0, label="W if nothing leaked, 95 %")
+        ax.vlines(epochs, *ranges.T, color="0.8", lw=12, label="W if nothing leaked, 95 %")
         ax.plot(epochs, [one["value"] for one in printed], "D-", color=ORANGE, ms=5, label="paper's W, 100 cells")
         audit = [row["audit"] for row in rows]
         limits = [[max(one["estimate"] - one["lower"], 0.0) for one in audit],
@@ -69,7 +78,7 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.errorbar(
             epochs, [one["estimate"] for one in audit], limits, fmt="o-", color=BLUE, ms=5, label="audit, 95 % limits"
         )
-        ax.set(title=name, xlabel="epochs", xscale="log", ylabel="membership advantage")
+        ax.set(title=TITLES[name], xlabel="epochs", xscale="log", ylabel="membership advantage")
         ax.set_xticks(epochs, [f"{stop:,}" for stop in epochs])
         ax.minorticks_off()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)

@@ -1,7 +1,7 @@
 """The paper's advice (section 1): leave out the records at the highest risk and train again. Does the risk go?
 
 The discriminator of a JS-GAN on skin lesions speaks for membership by high scores. The tenth of the members with the
-highest is left out, and the model is trained again on the others, twice, beside two trainings without a random tenth.
+highest is left out, and the model is trained again on the others, beside a training without a random tenth.
 Leaving records out by their scores changes which kind of image the members are, and that can be told without any
 training; so the non-members with such scores are left out as well.
 """
@@ -22,7 +22,7 @@ from experiments.mace._recipes import SKIN_CUTS, recipe_of
 from experiments.mace._run import Run, make
 
 SHARE = 0.1
-SEEDS = (21, 22)
+SEEDS = (21,)
 DIFFERS = (*SKIN_CUTS, "the paper proposes this and shows no experiment; a tenth is our choice")
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import whosin as wi
 from experiments._shared import BLUE, ORANGE, new_figure, styled
+from experiments.mace._data import load, with_white_box
 from experiments.mace._measure import BINS, PERMUTATIONS, SPLIT, cells_of, forest, measure, printed_risks
 from experiments.mace._models import answers_of
 from experiments.mace._recipes import SKIN_CUTS
@@ -23,7 +24,7 @@ from experiments.mace._run import Run, make
 DIFFERS = (
     *SKIN_CUTS,
     "the box covers the middle third of height and width; the paper does not say how large it is",
-    "no example images: the licence of HAM10000 (CC BY-NC 4.0) is not that of this project",
+    "4a shows scikit-learn's digits (CC BY 4.0): the licence of HAM10000 (CC BY-NC 4.0) is not that of this project",
     "the control, non-members with a box, is not in the paper",
 )
 GROUPS = ("box", "plain")
@@ -53,6 +54,13 @@ def audited(inside: Any, outside: Any, box: NDArray[np.bool_]) -> dict[str, Any]
     }
 
 
+def examples() -> NDArray[np.float32]:
+    """Return one picture of three digits, with a box above and plain below."""
+    pixels = load("digits", None).pixels[:3, 0]
+    rows = [np.hstack([np.pad(image, 1) for image in images]) for images in (with_white_box(pixels), pixels)]
+    return np.asarray(np.vstack(rows))
+
+
 def compute(run: Run) -> dict[str, Any]:
     """Return the mean risks as in the paper, and the advantage within each group in the control."""
     rng = np.random.default_rng([run.seed, 104])
@@ -74,7 +82,12 @@ def compute(run: Run) -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the mean risks as in the paper on the left, the control on the right."""
-    figure, (left, right) = new_figure(2)
+    figure, (shown, left, right) = new_figure(3)
+    figure.set_size_inches(12.0, 4.0)
+    shown.imshow(examples(), cmap="gray", vmin=-1, vmax=1)
+    shown.grid(visible=False)
+    shown.set(title="4a  What a box looks like, on digits", xticks=[], yticks=[4.5, 14.5], yticklabels=["box", "plain"])
+    shown.set(xlabel="three of scikit-learn's digits", ylabel="images")
     found = data["paper"]
     low, high = found["as_printed"]["null_range_95"]
     left.axhspan(low, high, color="0.8", lw=0, label="paper's mean if nothing leaked, 95 %")
@@ -93,11 +106,11 @@ def draw(data: dict[str, Any]) -> Figure:
         left.plot(place + 0.1, one["estimate"], "o", color=BLUE, ms=7, label="audit, 95 % limits" if label else None)
     left.set(title="As in the paper: only members have a box", xlabel="members", ylabel="mean individual risk, |f|")
     left.set(xticks=[0, 1], xticklabels=["with a white box", "plain"], xlim=(-0.6, 1.6), ylim=(0, None))
-    rows = data["control"]
-    forest(right, [("with a\nwhite box", rows["box"]), ("plain", rows["plain"])])
+    control = data["control"]
+    forest(right, [("with a\nwhite box", control["box"]), ("plain", control["plain"])])
     right.set(title="Control: members against others of the same kind", xlabel="membership advantage", ylabel="records")
-    shown = {label: mark for ax in (left, right) for mark, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(list(shown.values()), list(shown), loc="outside upper center", ncols=3)
+    legend = {label: mark for ax in (left, right) for mark, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(list(legend.values()), list(legend), loc="outside upper center", ncols=3)
     return figure
 
 

@@ -18,7 +18,7 @@ from experiments.mace._models import answers_of
 from experiments.mace._recipes import SKIN_CUTS
 from experiments.mace._run import Run, make
 
-DIFFERS = (*SKIN_CUTS, "10 to 30,000 synthetic images, not 10 to 100,000; nested: the first m of one sample")
+DIFFERS = (*SKIN_CUTS, "the sets of synthetic images are nested: the first m of one sample")
 
 
 def compute(run: Run) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def compute(run: Run) -> dict[str, Any]:
 
 def _ask(run: Run, split: Split, epochs: int) -> dict[str, NDArray[np.float64]]:
     if run.time_is_up:
-        raise Unfinished("classifier", None, epochs)
+        raise Unfinished("classifier", 0, epochs)
     model = train(split.train, epochs, run.seed, run.device)
     found = {}
     for side, images in (("inside", split.train), ("outside", split.holdout)):
