@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from whosin.answers import finite_or_text
 from whosin.guarantees import MIP
 from whosin.guarantees.base import Promised
+from whosin.protection.together import JointCertificate, joined
 
 __all__ = ["Certificate", "Release"]
 
@@ -21,7 +22,7 @@ NOT_PROTECTED = (
     "membership in the pool as a whole: the scale of the noise is a function of the pool, and whoever is not in the "
     "pool was not drawn",
     "further releases from these records: guarantees of this kind do not compose, two harmless releases may together "
-    "reveal everybody",
+    "reveal everybody; certificates of one drawn half add up (compose)",
     "other attacks, such as guessing the values of a record from those of others",
 )
 
@@ -69,6 +70,25 @@ class Certificate(Promised):
     def guarantee(self) -> MIP:
         """What the curve and every risk are read off."""
         return self.mip
+
+    def compose(self, other: Certificate, *, same_draw: bool, adaptive: bool = False) -> JointCertificate:
+        """Return what this release and another one from the same drawn half promise together.
+
+        Parameters
+        ----------
+        other : Certificate
+            That of the other release.
+        same_draw : bool
+            True where both used the same drawn half; releases from halves drawn anew have no total.
+        adaptive : bool
+            Whether the other estimator was chosen after looking at this release.
+
+        Raises
+        ------
+        ImplicationError
+            Where no total follows, with the reason.
+        """
+        return joined((self, other), same_draw, adaptive)
 
     @property
     def assumes(self) -> tuple[str, ...]:
