@@ -159,6 +159,13 @@ def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0
     -------
     BoundsTable
         Iterable over :class:`Bound` rows; values are capped at 1.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> best = wi.bounds.table(1.0, delta=1e-5).tightest("advantage")
+    >>> best.name, round(best.value, 4)
+    ('Humphries et al. 2020', 0.4621)
     """
     epsilon = check_number("epsilon", epsilon, low=0.0)
     delta, prior = check_probability("delta", delta), check_prior(prior)

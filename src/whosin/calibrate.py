@@ -106,6 +106,12 @@ def mip(
     """Return the weakest η-MIP guarantee, the largest η, that keeps the target risk.
 
     The accuracy is the one at the prior of the definition, ``train_fraction``.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.calibrate.mip(accuracy=0.6).eta, 6)
+    0.1
     """
     target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
     q = check_prior(train_fraction, "train_fraction")
@@ -123,6 +129,12 @@ def gaussian_noise(epsilon: float, delta: float, sensitivity: float) -> float:
 
     Balle and Wang 2018, theorem 8, the analytic Gaussian mechanism: exact, where the classical formula is loose and
     holds for ε < 1 only. ``sensitivity`` is the largest ℓ2 change of the query between adjacent data sets.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.calibrate.gaussian_noise(1.0, 1e-5, sensitivity=1.0), 3)
+    3.731
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
     delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
@@ -134,6 +146,12 @@ def sampling_rate(epsilon: float, *, posterior: float) -> float:
 
     Thudi et al. 2022, section 4.2: keep each record with probability T, then train with ε-DP (add/remove); the belief
     that a record was used stays below 1/(1 + e^{-ε}(1-T)/T), whatever the law of the data before. Rounded down.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.calibrate.sampling_rate(1.0, posterior=0.1), 4)
+    0.0393
     """
     epsilon = check_number("epsilon", epsilon, low=0.0)
     limit = check_number("posterior", posterior, low=0.0, high=1.0, open_low=True)

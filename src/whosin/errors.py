@@ -37,7 +37,17 @@ __all__ = [
 
 
 class WhosinError(Exception):
-    """Base class of every error that whosin raises on purpose."""
+    """Base class of every error that whosin raises on purpose.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> try:
+    ...     wi.PureDP(-1.0)
+    ... except wi.errors.WhosinError as error:
+    ...     print(error)
+    epsilon must be a number in [0, inf], got -1.0
+    """
 
 
 class InputError(WhosinError, ValueError):

@@ -43,19 +43,40 @@ Risk = Callable[[Roc, float], float]
 
 
 def accuracy(roc: Roc, prior: float = 0.5) -> float:
-    """Return the best share of right guesses, prior·TPR + (1-prior)·(1-FPR); never below max(prior, 1-prior)."""
+    """Return the best share of right guesses, prior·TPR + (1-prior)·(1-FPR); never below max(prior, 1-prior).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.accuracy(wi.PureDP(1.0).roc, prior=0.5), 4)
+    0.7311
+    """
     prior = check_prior(prior)
     return min(1.0, max(prior, 1.0 - prior, 1.0 - prior + roc.support(prior, prior - 1.0)))
 
 
 def advantage(roc: Roc, prior: float = 0.5) -> float:
-    """Return the largest TPR - FPR; it does not depend on the prior."""
+    """Return the largest TPR - FPR; it does not depend on the prior.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.advantage(wi.PureDP(1.0).roc), 4)
+    0.4621
+    """
     check_prior(prior)
     return roc.divergence(1.0)
 
 
 def advantage_at_prior(roc: Roc, prior: float = 0.5) -> float:
-    """Return 2·accuracy - 1, the membership advantage of Xu et al. (definition 1)."""
+    """Return 2·accuracy - 1, the membership advantage of Xu et al. (definition 1).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.advantage_at_prior(wi.PureDP(1.0).roc, prior=0.4), 4)
+    0.4621
+    """
     return 2.0 * accuracy(roc, prior) - 1.0
 
 
@@ -64,12 +85,25 @@ def ppv(roc: Roc, prior: float = 0.5) -> float:
 
     It is the largest posterior that any output can cause. Where the likelihood ratio has no bound the value is 1,
     approached by attackers who accuse almost nobody: use :func:`ppv_at_fpr` for a number that tells more.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.ppv(wi.PureDP(1.0).roc, prior=0.1), 4)
+    0.232
     """
     return posterior_at(check_prior(prior), math.log(roc.slopes[1]) if roc.slopes[1] > 0 else -math.inf)
 
 
 def npv(roc: Roc, prior: float = 0.5) -> float:
-    """Return the highest probability that an acquitted record is no member, over all attackers."""
+    """Return the highest probability that an acquitted record is no member, over all attackers.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.npv(wi.PureDP(1.0).roc, prior=0.1), 4)
+    0.9607
+    """
     low = roc.slopes[0]
     return absence_at(check_prior(prior), math.log(low) if low > 0 else -math.inf)
 
@@ -96,19 +130,40 @@ def absence_at(prior: float, log_ratio: float) -> float:
 
 
 def am(roc: Roc, prior: float = 0.5) -> float:
-    """Return the largest arithmetic mean of TPR and TNR (balanced accuracy); it does not depend on the prior."""
+    """Return the largest arithmetic mean of TPR and TNR (balanced accuracy); it does not depend on the prior.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.am(wi.PureDP(1.0).roc), 4)
+    0.7311
+    """
     check_prior(prior)
     return 0.5 + 0.5 * roc.divergence(1.0)
 
 
 def weighted_accuracy(member_weight: float) -> Risk:
-    """Return the risk w·TP + (1-w)·TN over w·prior + (1-w)·(1-prior), with members counting ``member_weight`` = w."""
+    """Return the risk w·TP + (1-w)·TN over w·prior + (1-w)·(1-prior), with members counting ``member_weight`` = w.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.PureDP(1.0).risk(wi.risks.weighted_accuracy(0.7)), 4)
+    0.7311
+    """
     w = check_number("member_weight", member_weight, low=0.0, high=1.0, open_low=True, open_high=True)
     return RatioMetric((0.0, w, 0.0, 0.0, 1.0 - w), (0.0, w, 1.0 - w, w, 1.0 - w), name=f"weighted_accuracy({w:g})")
 
 
 def tpr_at_fpr(fpr: float) -> Risk:
-    """Return the risk "TPR at this FPR"."""
+    """Return the risk "TPR at this FPR".
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.PureDP(1.0).risk(wi.risks.tpr_at_fpr(0.01)), 4)
+    0.0272
+    """
     rate = check_probability("fpr", fpr)
 
     def risk(roc: Roc, prior: float = 0.5) -> float:
@@ -119,7 +174,14 @@ def tpr_at_fpr(fpr: float) -> Risk:
 
 
 def ppv_at_fpr(fpr: float) -> Risk:
-    """Return the risk "PPV of the best attacker at this FPR" (Jayaraman et al. 2020)."""
+    """Return the risk "PPV of the best attacker at this FPR" (Jayaraman et al. 2020).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.PureDP(1.0).risk(wi.risks.ppv_at_fpr(0.01), prior=0.1), 4)
+    0.232
+    """
     rate = check_number("fpr", fpr, low=0.0, high=1.0, open_low=True)
 
     def risk(roc: Roc, prior: float = 0.5) -> float:

@@ -51,6 +51,15 @@ class Roc:
     -----
     A curve need not be concave (a measured one may not be); :meth:`hull` makes it so. Guarantees and worlds
     give concave curves. Cost: O(m log m) to build from m points, O(log m) a look-up.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> curve = wi.Roc([0.0, 0.1, 1.0], [0.0, 0.5, 1.0])
+    >>> float(curve.tpr(0.05))
+    0.25
+    >>> round(wi.risks.advantage(curve), 4)
+    0.4
     """
 
     __slots__ = ("_divergence", "_inverse", "_mirrored", "_slopes", "_tpr", "_vertices")

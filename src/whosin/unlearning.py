@@ -58,12 +58,25 @@ def deletion_capacity(epsilon: float | Guarantee, inclusion: float, threshold: f
         In (0, 1]: the probability with which each record was drawn; the largest where they differ.
     threshold : float
         B in (0, 1]: the least tolerable probability that none of the deleted records was used.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.unlearning.deletion_capacity(1.0, inclusion=0.01, threshold=0.8)
+    8
     """
     return _capacity(_epsilon(epsilon), *_checked(inclusion, threshold))
 
 
 def remaining(epsilon: float | Guarantee, inclusion: float, threshold: float, requests: int) -> int:
-    """Return how many more deletions may follow after ``requests`` of them before the model must be trained anew."""
+    """Return how many more deletions may follow after ``requests`` of them before the model must be trained anew.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.unlearning.remaining(1.0, inclusion=0.01, threshold=0.8, requests=3)
+    5
+    """
     return max(0, deletion_capacity(epsilon, inclusion, threshold) - check_whole("requests", requests))
 
 
@@ -76,6 +89,12 @@ def inclusion_for(epsilon: float | Guarantee, threshold: float, capacity: int) -
         As in :func:`deletion_capacity`.
     capacity : int
         The number of deletions to allow for.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.unlearning.inclusion_for(1.0, threshold=0.8, capacity=10), 5)
+    0.00823
     """
     e = _epsilon(epsilon)
     _, b = _checked(1.0, threshold)
@@ -109,6 +128,13 @@ class Unlearning:
         B in (0, 1]: the least tolerable probability that none of the deleted records was used.
     requests : int
         How many records were asked to be deleted so far.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> now = wi.unlearning.Unlearning(1.0, inclusion=0.01, threshold=0.8, requests=3)
+    >>> now.capacity, now.remaining, now.holds
+    (8, 5, True)
     """
 
     epsilon: float
@@ -212,6 +238,12 @@ def subsample(records: Any, rate: float, rng: Any = None) -> Any:
     rng : optional
         A seed, or anything that numpy.random.default_rng takes, for experiments: who knows it knows the sample. By
         default the operating system's randomness decides, which is what the guarantee needs.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.unlearning.subsample(list(range(10)), 0.5, rng=0)
+    [2, 5]
     """
     probability = check_probability("rate", rate)
     source = SecureSource() if rng is None else SeededSource(rng)

@@ -185,6 +185,12 @@ def compose(guarantees: Iterable[Guarantee], *, delta: float | None = None) -> C
     ------
     ImplicationError
         Where a guarantee does not compose, with the reason.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.ledger.compose([wi.PureDP(0.5), wi.PureDP(1.0)]).guarantee
+    PureDP(epsilon=1.5, adjacency='add_remove')
     """
     given = list(guarantees)
     for guarantee in given:

@@ -124,7 +124,14 @@ class DifferentialPrivacy(Guarantee):
 
 @dataclass(frozen=True)
 class ApproxDP(DifferentialPrivacy):
-    """(ε, δ)-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) + δ for adjacent D, D' and every S."""
+    """(ε, δ)-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) + δ for adjacent D, D' and every S.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.ApproxDP(1.0, 1e-5).tpr_at(0.01), 4)
+    0.0272
+    """
 
     epsilon: float
     delta: float
@@ -163,7 +170,15 @@ class ApproxDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class PureDP(DifferentialPrivacy):
-    """ε-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) for adjacent D, D' and every S."""
+    """ε-differential privacy: P(A(D) ∈ S) ≤ e^ε P(A(D') ∈ S) for adjacent D, D' and every S.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> promise = wi.PureDP(1.0)
+    >>> round(promise.advantage, 4), round(promise.accuracy(0.5), 4)
+    (0.4621, 0.7311)
+    """
 
     epsilon: float
     adjacency: Adjacency = "add_remove"
@@ -194,7 +209,17 @@ class PureDP(DifferentialPrivacy):
 
 @dataclass(frozen=True)
 class GaussianDP(DifferentialPrivacy):
-    """μ-Gaussian differential privacy: no easier to attack than telling N(μ, 1) from N(0, 1)."""
+    """μ-Gaussian differential privacy: no easier to attack than telling N(μ, 1) from N(0, 1).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> promise = wi.GaussianDP(1.0)
+    >>> round(promise.advantage, 4)
+    0.3829
+    >>> round(promise.implies(wi.ApproxDP, delta=1e-5).epsilon, 4)
+    4.3772
+    """
 
     mu: float
     adjacency: Adjacency = "add_remove"

@@ -32,6 +32,12 @@ class DifferentialIdentifiability(Guarantee):
         Largest belief in any one candidate, in [1/candidates, 1].
     candidates : int
         How many people the unknown record may belong to, at least 2.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.DifferentialIdentifiability(0.11, 10).implies(wi.PureDP).epsilon, 3)
+    2.398
     """
 
     rho: float

@@ -41,6 +41,12 @@ class MembershipPrivacy(Guarantee):
         The priors that are covered: Li's D_I, D_B, D_N, or the single prior of an enumerated world.
     negative : bool
         Whether the belief in absence is limited instead. Either one alone is one-sided.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.MembershipPrivacy(2.0).posterior(0.5)[1], 4)
+    0.6667
     """
 
     gamma: float

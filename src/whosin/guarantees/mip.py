@@ -26,6 +26,12 @@ class MIP(Guarantee):
         How much better than the best blind guess any attacker can be, on average over outputs.
     train_fraction : float
         Share q of the pool that is drawn. Above 1/2 the guarantee says nothing about low false positive rates.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.MIP(0.1).accuracy()
+    0.6
     """
 
     eta: float

@@ -28,6 +28,12 @@ class PMP(Guarantee):
         How close the laws of the output are given that the record is in, and that it is out.
     train_fraction : float
         Share of the pool that is drawn, 1/2 in the paper (its footnote 1 allows any).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.PMP(0.5).implies(wi.MIP).eta, 4)
+    0.1225
     """
 
     epsilon: float

@@ -83,6 +83,12 @@ class Laplace(AdditiveMechanism):
     """Laplace noise: density proportional to the exponential of minus the distance over ``scale``.
 
     An array gets independent noise in each coordinate: :class:`NormExponential` with norm 1.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.mechanisms.Laplace(len, 2.0).guarantee(sensitivity=1.0).epsilon, 9)
+    0.5
     """
 
     noise = "laplace"
@@ -104,7 +110,14 @@ class Laplace(AdditiveMechanism):
 
 
 class Gaussian(AdditiveMechanism):
-    """Gaussian noise with standard deviation ``scale``, independent in each coordinate."""
+    """Gaussian noise with standard deviation ``scale``, independent in each coordinate.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.mechanisms.Gaussian(len, 2.0).guarantee(sensitivity=1.0).mu, 9)
+    0.5
+    """
 
     noise = "gaussian"
 

@@ -38,6 +38,13 @@ class RandomizedResponse(FiniteMechanism):
         From a tuple of records to True or False, such as ``lambda records: "ann" in records``.
     epsilon, delta : float
         The guarantee with respect to changes of the answer.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> answer = wi.mechanisms.RandomizedResponse(lambda records: "a" in records, 1.0)
+    >>> answer.guarantee()
+    PureDP(epsilon=1.0, adjacency='add_remove')
     """
 
     def __init__(self, question: Callable[[Records], bool], epsilon: float, delta: float = 0.0) -> None:
@@ -72,6 +79,13 @@ class Exponential(FiniteMechanism):
         ``loss(candidate, record)``, a number.
     scale : float
         How strongly a loss counts.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> pick = wi.mechanisms.Exponential("ab", lambda w, x: float(w != x), 1.0)
+    >>> {name: round(chance, 4) for name, chance in pick.law(("a", "a", "b")).items()}
+    {'a': 0.5826, 'b': 0.4174}
     """
 
     def __init__(self, candidates: Sequence[Any], loss: Callable[[Any, Any], float], scale: float) -> None:

@@ -132,7 +132,16 @@ class World:
 
 
 def uniform_subsets(universe: Sequence[Any], size: int) -> World:
-    """Return the world in which every subset of ``size`` records is equally likely (Lowy, Izzo)."""
+    """Return the world in which every subset of ``size`` records is equally likely (Lowy, Izzo).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> world = wi.worlds.uniform_subsets("abcd", 2)
+    >>> game = world.play(wi.mechanisms.RandomizedResponse(lambda records: "a" in records, 1.0))
+    >>> round(game.accuracy("a"), 6)
+    0.731059
+    """
     records = _universe(universe)
     k = check_whole("size", size, low=0, high=len(records))
     masks = masks_of_size(len(records), k)
@@ -140,14 +149,29 @@ def uniform_subsets(universe: Sequence[Any], size: int) -> World:
 
 
 def all_subsets(universe: Sequence[Any]) -> World:
-    """Return the world in which every subset is equally likely (Li's D_N)."""
+    """Return the world in which every subset is equally likely (Li's D_N).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> len(wi.worlds.all_subsets("abc").prior)
+    8
+    """
     records = _universe(universe)
     masks = all_masks(len(records))
     return World(records, masks, np.full(len(masks), 1.0 / len(masks)), "all_subsets")
 
 
 def independent(universe: Sequence[Any], probabilities: ArrayLike) -> World:
-    """Return the world in which each record is in independently, with its own probability (Thudi; Li's D_I)."""
+    """Return the world in which each record is in independently, with its own probability (Thudi; Li's D_I).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> game = wi.worlds.independent("ab", 0.5).play(wi.mechanisms.Laplace(len, 1.0))
+    >>> round(game.accuracy("a"), 6)
+    0.65803
+    """
     records = _universe(universe)
     p = _probabilities(records, probabilities)
     masks = all_masks(len(records))
@@ -174,6 +198,12 @@ def one_of_two(
     """Return the world of two data sets: the ``certain`` records with either ``first`` or ``second`` (Li's D_B²).
 
     ``probability`` is that of ``first``.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> len(wi.worlds.one_of_two("abc", "a", "b", certain="c").prior)
+    2
     """
     records = _universe(universe)
     p = check_number("probability", probability, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -88,6 +88,15 @@ def audit(
     ----------
     Xu, Mukherjee, Liu, Tople, Dodhia, Lavista Ferres (2022), MACE: a flexible framework for membership privacy
     estimation in generative models. Its interval for the advantage is replaced by one that holds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> found = wi.audit(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    >>> found.verdict.state, found.advantage.lower > 0.4
+    ('leak', True)
     """
     if isinstance(members, Mapping) and isinstance(non_members, Mapping):
         members, non_members, names = _named(members, non_members, names)

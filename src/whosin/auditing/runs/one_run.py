@@ -273,6 +273,16 @@ def audit_one_run(
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run. Mahloujifar, Melis, Chaudhuri (2024),
     Auditing f-differential privacy in one run. The worst cases for (ε, δ) and for curves are our own
     (:mod:`whosin.auditing.measuring.guess_bound`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> included = np.arange(400) % 2 == 0
+    >>> found = wi.audit_one_run(rng.normal(size=400) + 3 * included, included, guesses=100)
+    >>> found.epsilon_lower > 1.0
+    True
     """
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
