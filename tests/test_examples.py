@@ -5,6 +5,7 @@ import importlib
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import whosin
@@ -15,11 +16,14 @@ MODULES = sorted(
     for path in SOURCE.rglob("*.py")
     if ">>> " in path.read_text(encoding="utf-8")
 )
+KNOWN = {"np": np, "wi": whosin}
+"""What every example may use without importing it."""
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name):
-    tests = [test for test in doctest.DocTestFinder().find(importlib.import_module(name)) if test.examples]
+    module = importlib.import_module(name)
+    tests = [test for test in doctest.DocTestFinder().find(module, extraglobs=KNOWN) if test.examples]
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     told: list[str] = []
     for test in tests:

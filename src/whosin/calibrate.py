@@ -73,7 +73,7 @@ def epsilon(
     --------
     >>> import whosin as wi
     >>> wi.calibrate.epsilon(accuracy=0.6)
-    PureDP(epsilon=0.40546510810816427, adjacency='add_remove')
+    PureDP(epsilon=0.405465108108..., adjacency='add_remove')
     """
     target = _one_target(accuracy=accuracy, advantage=advantage, posterior=posterior, tpr_at=tpr_at)
     prior, delta = check_prior(prior), check_probability("delta", delta)

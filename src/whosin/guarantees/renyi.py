@@ -53,7 +53,7 @@ class RenyiDP(DifferentialPrivacy):
     >>> import whosin as wi
     >>> run = wi.RenyiDP([2, 4, 8, 16, 32], [0.1, 0.2, 0.4, 0.8, 1.6])
     >>> round(run.implies(wi.ApproxDP, delta=1e-5).epsilon, 3)
-    1.212
+    1.318
     """
 
     orders: Sequence[float]
@@ -89,7 +89,7 @@ class ZeroConcentratedDP(DifferentialPrivacy):
     --------
     >>> import whosin as wi
     >>> round(wi.ZeroConcentratedDP(0.5).advantage, 3)
-    0.462
+    0.48
     """
 
     rho: float

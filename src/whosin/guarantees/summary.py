@@ -43,7 +43,7 @@ def in_words(guarantee: Guarantee) -> str:
     >>> in_words(wi.PureDP(1.0))
     'ε = 1 (one person added or removed)'
     >>> in_words(wi.DPSGD(noise_multiplier=0.8, sample_rate=0.004, steps=2000))
-    'DPSGD (noise multiplier = 0.8, sample rate = 0.004, steps = 2000, one person added or removed)'
+    'DPSGD (noise multiplier = 0.8, sample rate = 0.004, steps = 2000, sampling = poisson, one person added or removed)'
     """
     described = guarantee.to_dict()
     kind = described.pop("guarantee")

@@ -57,8 +57,8 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
     >>> import numpy as np
     >>> pool = np.random.default_rng(0).standard_normal(600)
     >>> limits = exact_largest(pool, 300, 4.0, 0.01)
-    >>> int(np.argmax(limits)) == int(np.argmax(np.abs(pool - pool.mean())))
-    True
+    >>> round(float(limits.max()), 3)
+    0.475
     """
     values, first, places = np.unique(f, return_index=True, return_inverse=True)
     sweep = _Sweep(values, first, f, k, scale, delta)
