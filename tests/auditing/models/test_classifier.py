@@ -199,7 +199,10 @@ def test_margins_of_support_vectors_are_log_odds():
         else:
             rest = np.where(np.arange(3) == labels[:, None], -np.inf, margins)
             np.testing.assert_allclose(odds, margins[np.arange(len(X)), labels] - logsumexp(rest, axis=1), rtol=1e-6)
-    assert audit_classifier(model, (X[:200], labels[:200]), (X[200:], labels[200:]), rng=0).query == "loss"
+    assert audit_classifier(model, (X[:200], labels[:200]), (X[200:], labels[200:]), rng=0).query == "loss, entropy"
+    two = Y % 2
+    model = SVC(C=10).fit(X[:200], two[:200])
+    assert audit_classifier(model, (X[:200], two[:200]), (X[200:], two[200:]), rng=0).query == "loss"
 
 
 def test_regressors():

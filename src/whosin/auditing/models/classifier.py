@@ -75,8 +75,8 @@ def audit_classifier(
         augmented copies that get the label right), "log_probabilities" (of the label, and of all others sorted), and
         with a ``reference`` "calibrated_loss" and "calibrated_logit". Of a regressor "loss" (squared), "residual" and
         "calibrated_loss". Several are combined by a score that is learned on records which are not reported. "auto"
-        asks for the loss, of models that give labels only for correctness and label_only, and for the calibrated loss
-        where it can be had. A callable gets (model, X, y) and returns one or several numbers per record, such as
+        asks for the loss, with more than two classes also for the entropy, of models that give labels only for
+        correctness and label_only, and for the calibrated loss where it can be had. A callable gets (model, X, y) and returns one or several numbers per record, such as
         :func:`whosin.auditing.models.layer_output`.
     reference : model or sequence of models, optional
         Models of the same task that saw none of these records: their answers tell how hard a record is.
@@ -95,8 +95,7 @@ def audit_classifier(
     Notes
     -----
     One prediction per record (and one per copy for "label_only", one per reference model), then the cost of
-    :func:`whosin.audit`. Several queries cost fits of small classifiers: on digits the loss alone took a fortieth of
-    the time of loss, log odds, entropy and correctness, and found as much.
+    :func:`whosin.audit`, which for several queries fits small classifiers.
 
     References
     ----------
@@ -167,6 +166,8 @@ class _Target:
                 known[name] = Query("log probability of a class", partial(_log_probability, column))
             if gives_labels_only(self.model):
                 groups["auto"][0:1] = ["correctness", "label_only"]
+            elif len(predictions.classes) > 2:
+                groups["auto"].append("entropy")
         return ask(predictions, known, self._wanted(names, known, groups))
 
     def _wanted(self, names: Sequence[str], known: Mapping[str, Query], groups: Mapping[str, list[str]]) -> list[str]:
