@@ -28,7 +28,7 @@ from whosin.cli.app import app
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, MissingExtraError
 from whosin.ledger import Ledger, LedgerError
 from whosin.parallel.journal import Journal
-from whosin.tables import as_stream, as_table, match_tables, read_numeric, read_table
+from whosin.tables import as_stream, as_table, linked, match_tables, read_numeric, read_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "bad-input.md"
 RECORDS = np.random.default_rng(0).normal(size=(50, 2))
@@ -458,6 +458,15 @@ ROWS = {
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
     "zip files": zip_of_two,
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
+    "columns none": lambda: wi.audit_synthetic(*[{"id": list(range(30))}] * 3),
+    "columns unknown": lambda: every(
+        *(lambda o=o: wi.audit_synthetic(*[{"x": [1.5, 2.5, 3.5]}] * 3, **{o: ["y"]}) for o in ("ignore", "keep"))
+    ),
+    "linked keys": lambda: every(
+        lambda: linked({"k": ["a"]}, {"x": [1]}, key="k"),
+        lambda: linked({"k": ["a", "a"]}, {"k": ["a"], "x": [1]}, key="k"),
+        lambda: linked({"k": ["a"]}, {"k": ["b"], "x": [1]}, key="k"),
+    ),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         population,
         protection,
         risks,
+        tables,
         unlearning,
         worlds,
     )
@@ -106,6 +107,7 @@ _MODULES = (
     "population",
     "protection",
     "risks",
+    "tables",
     "unlearning",
     "worlds",
 )
@@ -154,6 +156,7 @@ __all__ = [
     "protection",
     "report",
     "risks",
+    "tables",
     "train_dpsgd",
     "unlearning",
     "worlds",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whosin.cli import audit, backend, deletions, ledger, population, protect, render, serve
+from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
 from whosin.cli.promise import (
@@ -40,6 +40,7 @@ app = typer.Typer(
 
 app.callback()(backend.choose_backend)
 app.command("audit")(audit.audit)
+app.command("look")(look.look)
 app.command("protect")(protect.protect)
 app.command("deletions")(deletions.deletions)
 app.command("serve")(serve.serve)

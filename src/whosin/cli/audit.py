@@ -60,6 +60,10 @@ def audit(
         Strings, typer.Option(help="What the attacker asks; repeat for several. All that fit by default.")
     ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")] = None,
+    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")
+    ] = None,
     categories: Annotated[
         str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
     ] = None,
@@ -180,7 +184,8 @@ def audit(
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
-        more = {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
+        more: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
+        more |= {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
         found = _of_tables(train, holdout, synthetic, reference, {**options, **more}, written)
     if json:
         render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})

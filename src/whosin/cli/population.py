@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +11,8 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.errors import InputTypeError
+from whosin.cli.files import split, takes_files
+from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from whosin.population import PopulationPrivacy
@@ -21,10 +24,18 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Records = Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row per record.")]
+Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")]
 Epsilon = Annotated[float | None, typer.Option(help="The labelled ε.")]
 Target = Annotated[float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")]
-Clip = Annotated[float, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
+Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
+PublicRange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        help="Instead of --clip: least and largest value, known without the data, as 0,120; once, or for each column.",
+    ),
+]
+Gaps = Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
 Method = Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")]
@@ -40,13 +51,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on sta
 
 
 @app.command()
+@takes_files
 @clean_errors
 def gaussian(
     records: Records,
-    clip: Clip,
     delta: Annotated[float, typer.Option(help="δ of the label and of the practical guarantee.")],
     epsilon: Epsilon = None,
     target: Target = None,
+    clip: Clip = None,
+    public_range: PublicRange = None,
+    gaps: Gaps = "refuse",
     columns: Columns = None,
     query: Query = "mean",
     method: Method = "auto",
@@ -56,21 +70,26 @@ def gaussian(
     jobs: Jobs = -1,
     journal: JournalFile = None,
     json: Json = False,
+    written: Any = None,
 ) -> None:
     """Gaussian noise on a mean or a sum."""
-    options: dict[str, Any] = {"delta": delta, "clip": clip, "query": query, "method": method}
+    options: dict[str, Any] = {"delta": delta, "query": query, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    _run("gaussian", records, columns, epsilon, target, confidence_level, seed, json, options)
+    source = _Source(records, split(columns), clip, public_range, gaps, written)
+    _run("gaussian", source, epsilon, target, confidence_level, seed, json, options)
 
 
 @app.command()
+@takes_files
 @clean_errors
 def laplace(
     records: Records,
-    clip: Clip,
     delta: Annotated[float, typer.Option(help="δ of the practical guarantee.")] = 0.0,
     epsilon: Epsilon = None,
     target: Target = None,
+    clip: Clip = None,
+    public_range: PublicRange = None,
+    gaps: Gaps = "refuse",
     columns: Columns = None,
     query: Query = "mean",
     method: Method = "auto",
@@ -80,23 +99,28 @@ def laplace(
     jobs: Jobs = -1,
     journal: JournalFile = None,
     json: Json = False,
+    written: Any = None,
 ) -> None:
     """Laplace noise on the mean or the sum of one column."""
-    options: dict[str, Any] = {"delta": delta, "clip": clip, "query": query, "method": method}
+    options: dict[str, Any] = {"delta": delta, "query": query, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    _run("laplace", records, columns, epsilon, target, confidence_level, seed, json, options)
+    source = _Source(records, split(columns), clip, public_range, gaps, written)
+    _run("laplace", source, epsilon, target, confidence_level, seed, json, options)
 
 
 @app.command()
+@takes_files
 @clean_errors
 def exponential(
     records: Records,
-    clip: Clip,
     candidates: Annotated[Path, typer.Option(help="File of the possible outputs, one row each, in the same columns.")],
     delta: Annotated[float, typer.Option(help="δ of the practical guarantee.")] = 0.0,
     loss: Annotated[str, typer.Option(help="distance or squared.")] = "distance",
     epsilon: Epsilon = None,
     target: Target = None,
+    clip: Clip = None,
+    public_range: PublicRange = None,
+    gaps: Gaps = "refuse",
     columns: Columns = None,
     method: Method = "auto",
     train_fraction: Fraction = 0.5,
@@ -105,20 +129,58 @@ def exponential(
     jobs: Jobs = -1,
     journal: JournalFile = None,
     json: Json = False,
+    written: Any = None,
 ) -> None:
     """The exponential mechanism that chooses one of several candidates."""
     from whosin.tables import read_numeric
 
-    options: dict[str, Any] = {"delta": delta, "clip": clip, "loss": loss, "method": method}
+    options: dict[str, Any] = {"delta": delta, "loss": loss, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    options["candidates"], _, _ = read_numeric(candidates, _split(columns), at_least=1)
-    _run("exponential", records, columns, epsilon, target, confidence_level, seed, json, options)
+    options["candidates"], _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
+    source = _Source(records, split(columns), clip, public_range, gaps, written)
+    _run("exponential", source, epsilon, target, confidence_level, seed, json, options)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The records of a file, and how far they may reach."""
+
+    path: Path
+    columns: list[str] | None
+    clip: float | None
+    ranges: list[str] | None
+    gaps: str
+    written: dict[str, Any]
+
+    def reach(self, width: int) -> float:
+        """Return the clipping norm: the one given, or that of the corner farthest from 0 in the public ranges."""
+        if (self.clip is None) == (self.ranges is None):
+            raise InputTypeError(
+                "give either --clip, or --range with limits that are known without the data: a norm that is chosen "
+                "from the records tells about them, and is then no part of the guarantee"
+            )
+        if self.clip is not None:
+            return self.clip
+        ranges = [_limits(part) for part in self.ranges or ()]
+        if len(ranges) not in (1, width):
+            raise InputError(f"--range must be given once, or for each of {width} columns, got {len(ranges)}")
+        corner = ranges * width if len(ranges) == 1 else ranges
+        return math.nextafter(math.hypot(*(max(abs(low), abs(high)) for low, high in corner)), math.inf)
+
+
+def _limits(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError(f"--range must be two numbers such as 0,120, got {text!r}") from None
+    if not low <= high:
+        raise InputError(f"--range must be the least and the largest value, got {text!r}")
+    return low, high
 
 
 def _run(
     mechanism: str,
-    path: Path,
-    columns: str | None,
+    source: _Source,
     epsilon: float | None,
     target: float | None,
     confidence_level: float,
@@ -131,22 +193,37 @@ def _run(
 
     if (epsilon is None) == (target is None):
         raise InputTypeError("give either --epsilon or --target")
-    records, names, _ = read_numeric(path, _split(columns))
-    common = {"confidence_level": confidence_level, "rng": seed, **options}
+    records, names, dropped = read_numeric(source.path, source.columns, gaps=source.gaps, **source.written)
+    clip = source.reach(len(names))
+    common = {"confidence_level": confidence_level, "rng": seed, "clip": clip, **options}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
         if epsilon is None:
             result = population.largest_epsilon(records, mechanism=mechanism, target=target, **common)  # type: ignore[arg-type]
         else:
             result = getattr(population, mechanism)(records, epsilon=epsilon, **common)
+    clipped, moved = _clipped(records, clip)
     if json:
-        render.emit_json({"columns": names, **result.to_dict()})
-    else:
-        _print(result)
+        about = {"dropped": dropped, "clip": clip, "clipped": clipped, "clipped_share_of_sum": moved}
+        render.emit_json({"columns": names, **about, **result.to_dict()})
+        return
+    if dropped:
+        typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
+    if clipped and mechanism != "exponential":
+        share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
+        typer.echo(f"{clipped} of {len(records)} records are longer than {clip:g} and were scaled down{share}.")
+    _print(result)
 
 
-def _split(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+def _clipped(records: Any, clip: float) -> tuple[int, float | None]:
+    """Return how many records are longer than the clipping norm, and by what share of its length that moves the sum."""
+    import numpy as np
+
+    norms = np.linalg.norm(records, axis=1)
+    scale = np.minimum(1.0, clip / np.maximum(norms, np.finfo(float).tiny))
+    whole = float(np.linalg.norm(records.sum(axis=0)))
+    lost = float(np.linalg.norm((records * (1.0 - scale)[:, None]).sum(axis=0)))
+    return int(np.sum(norms > clip)), lost / whole if whole > 0 else None
 
 
 def _print(result: PopulationPrivacy) -> None:

@@ -8,12 +8,15 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.cli.files import split as listed
+from whosin.cli.files import takes_files
+from whosin.cli.statistics import statistic_of
 from whosin.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +27,13 @@ __all__ = ["protect"]
 ENDINGS = (".json", ".csv", ".npy")
 
 
+@takes_files
 @clean_errors
 def protect(
-    records: Annotated[Path, typer.Argument(help="CSV, NumPy or Parquet file, one row per record.")],
-    statistic: Annotated[str, typer.Option(help="What to release: mean, sum, median or cov.")],
+    records: Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")],
+    statistic: Annotated[
+        str, typer.Option(help="What to release: mean, sum, median, cov, count, histogram, quantiles or regression.")
+    ],
     eta: Annotated[float, typer.Option(help="How much better than a blind guess an attacker may be, below 0.5.")],
     out: Annotated[Path, typer.Option(help="Where to write: .json (value and certificate), .csv or .npy (value).")],
     noise: Annotated[str, typer.Option(help="gaussian or norm_exponential.")] = "gaussian",
@@ -35,6 +41,14 @@ def protect(
         str, typer.Option(help="Gaussian noise among columns: relative (each in its units) or total (least variance).")
     ] = "relative",
     columns: Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")] = None,
+    edges: Annotated[
+        list[str] | None,
+        typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
+    ] = None,
+    quantiles: Annotated[
+        str | None, typer.Option(help="With quantiles: which, separated by commas, such as 0.25,0.5,0.75.")
+    ] = None,
+    gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
     subsets: Annotated[int, typer.Option(help="Random subsets that certify the median and cov.")] = 256,
     confidence_level: Annotated[float, typer.Option(help="Probability that a sampled certificate holds.")] = 0.95,
@@ -50,18 +64,20 @@ def protect(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    written: Any = None,
 ) -> None:
     """Release a statistic of a random half of the records, with noise that hides who was drawn."""
     from whosin.protection import protect as release
     from whosin.tables import read_numeric
 
     _check_out(out, force)
-    chosen = None if columns is None else [name.strip() for name in columns.split(",")]
-    matrix, names, _ = read_numeric(records, chosen)
+    matrix, names, dropped = read_numeric(records, listed(columns), gaps=gaps, **written)
+    estimator = statistic_of(statistic, edges, quantiles, names)
+    labels = ["intercept", *names[:-1]] if statistic == "regression" else names
     with _place(out, force) as part:
         with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
             result = release(
-                statistic,
+                estimator,
                 matrix,
                 eta=eta,
                 noise=noise,
@@ -74,10 +90,12 @@ def protect(
                 progress=progress,
                 journal=journal,
             )
-        _fill(result, names, part, out.suffix.lower())
+        _fill(result, labels, part, out.suffix.lower())
     if json:
-        render.emit_json({"columns": names, "out": str(out), **result.to_dict()})
+        render.emit_json({"columns": labels, "dropped": dropped, "out": str(out), **result.to_dict()})
     else:
+        if dropped:
+            typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
         _print(result.certificate, out)
 
 
@@ -123,8 +141,10 @@ def _fill(result: Release, names: list[str], part: Path, ending: str) -> None:
         with part.open("wb") as file:
             np.save(file, value)
     elif ending == ".csv":
-        rows = [",".join(_quoted(name) for name in names)]
-        rows += [",".join(repr(number) for number in row) for row in np.atleast_2d(value).tolist()]
+        table = value.reshape(-1, value.shape[-1])
+        heads = names if len(names) == table.shape[1] else [f"cell {i}" for i in range(table.shape[1])]
+        rows = [",".join(_quoted(name) for name in heads)]
+        rows += [",".join(repr(number) for number in row) for row in table.tolist()]
         part.write_text("\n".join(rows) + "\n", encoding="utf-8")
     else:
         text = json_text.dumps({"columns": names, **result.to_dict()}, ensure_ascii=False, allow_nan=False, indent=2)

@@ -2,6 +2,8 @@
 
 from whosin.tables.encoding import Encoded, TableEncoder
 from whosin.tables.frames import as_table
+from whosin.tables.linked import linked
+from whosin.tables.look import Preview, look
 from whosin.tables.numeric import numeric_records
 from whosin.tables.reading import read_numeric, read_table
 from whosin.tables.schema import duplicate_rows, match_tables, row_groups, shared_rows
@@ -11,6 +13,7 @@ from whosin.tables.table import Table
 
 __all__ = [
     "Encoded",
+    "Preview",
     "StreamEncoder",
     "Table",
     "TableEncoder",
@@ -19,6 +22,8 @@ __all__ = [
     "as_table",
     "duplicate_rows",
     "is_streamable",
+    "linked",
+    "look",
     "match_tables",
     "numeric_records",
     "read_numeric",

@@ -62,7 +62,7 @@ def check_same_names(tables: Sequence[tuple[str, Sequence[str]]]) -> None:
         parts += [f"{origin} has {_listed(extra)}, which {here} lacks"] if extra else []
         if parts:
             raise InputError(
-                f"tables take the same columns: {'; '.join(parts)}; columns= chooses among the common ones"
+                f"tables must have the same columns: {'; '.join(parts)}; columns= chooses among the common ones"
             )
 
 

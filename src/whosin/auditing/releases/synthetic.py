@@ -26,6 +26,8 @@ from whosin.errors import AssumptionWarning, InputError, check_number, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
 from whosin.risks import Risk
+from whosin.tables.look import Preview
+from whosin.tables.roles import said
 
 __all__ = ["SyntheticAudit", "audit_synthetic"]
 
@@ -71,6 +73,16 @@ class SyntheticAudit(Audit):
             return None
         answers = {name: _pooled(self.splits.experiment, table) for name, table in self.material.by_size.items()}
         return release_size(answers, self.members, self.material.sizes, self.advantage, self.splits.seed)
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The columns that were not compared because they are no attributes, with the reason."""
+        return {} if self.material is None else self.material.left_out
+
+    @property
+    def preview(self) -> Preview | None:
+        """What the tables hold, as :func:`whosin.tables.look` says it; None for arrays."""
+        return None if self.material is None else self.material.preview
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -175,6 +187,8 @@ class SyntheticAudit(Audit):
             **known,
             "synthetic": self.synthetic,
             "columns": list(self.columns),
+            "left_out": dict(self.left_out),
+            "preview": None if self.preview is None else self.preview.to_dict(),
             "revealing_columns": None if revealing is None else revealing.to_dict(),
             "shared_rows": self.shared_rows,
             "copies": {
@@ -207,6 +221,9 @@ def audit_synthetic(
     query: str | Callable[..., Any] | Sequence[str] = "auto",
     reference: Any = None,
     columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categories: Sequence[str] = (),
     groups: Any = None,
     prior: float = 0.5,
     metric: str | Risk = "advantage",
@@ -239,7 +256,12 @@ def audit_synthetic(
     reference : optional
         Further rows of the population, used in no training and none of them of the holdout.
     columns : sequence of str, optional
-        The columns to use; by default all, which must then agree.
+        The columns to use, exactly these; by default all that are attributes (:mod:`whosin.tables.roles`), which must
+        then agree. ``left_out`` names the others, row numbers and keys among them, with the reason.
+    ignore, keep : sequence of str
+        Columns to leave out, and columns to compare although they look like no attributes.
+    categories : sequence of str
+        Columns to take as labels although they look like numbers.
     groups : str, sequence of str, mapping or pair, optional
         Columns whose groups are reported (also columns that are not compared), or labels as in :func:`whosin.audit`.
     prior, metric, kind, confidence_level, tolerate, rng
@@ -304,6 +326,9 @@ def audit_synthetic(
         query=query,
         reference=reference,
         columns=columns,
+        ignore=ignore,
+        keep=keep,
+        categories=categories,
         groups=groups,
         n_jobs=n_jobs,
         rng=None if rng is None else check_rng(rng),
@@ -331,7 +356,7 @@ def audit_synthetic(
         groups=material.groups,
         assignment=assignment,
         query=material.asked,
-        notes=(*material.notes, *_remarks(material, alike, alone, problem), *_seeded(rng)),
+        notes=(*said(material.left_out), *material.notes, *_remarks(material, alike, alone, problem), *_seeded(rng)),
         tolerate=tolerate,
         problem=problem,
         rng=material.chance,

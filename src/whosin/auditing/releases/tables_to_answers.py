@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Number
 from pathlib import Path
@@ -36,6 +36,8 @@ from whosin.tables import (
     row_groups,
 )
 from whosin.tables.columns import Column
+from whosin.tables.look import Preview, preview_of
+from whosin.tables.roles import ColumnChoice
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
 __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
@@ -87,6 +89,10 @@ class ReleaseAnswers:
     sizes: tuple[int, ...] = ()
     by_size: Mapping[str, Array] = field(default_factory=dict)
     """By query one answer a record (rows) and size of the release (columns)."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are no attributes, with the reason."""
+    preview: Preview | None = None
+    """What the tables hold; None for arrays."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     chance: np.random.Generator = field(default_factory=np.random.default_rng)
     """For all random choices; seeded by the fingerprints unless the caller brought one."""
@@ -108,9 +114,13 @@ def answer_queries(
     progress: Callable[[float], None],
     block_rows: int | None = None,
     person: Any = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categories: Sequence[str] = (),
 ) -> ReleaseAnswers:
     """Check the tables against each other and answer the queries about every record."""
     threads = number_of_threads(n_jobs)
+    choice = ColumnChoice(columns, ignore, keep)
     train, holdout, reference = (_read(part) for part in (train, holdout, reference))
     if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
         synthetic = read_table(synthetic)
@@ -120,12 +130,15 @@ def answer_queries(
             if callable(query):
                 raise InputTypeError("query must be names for a release that is read in blocks, got a function")
             records = [train, holdout] + ([] if reference is None else [reference])
-            return _from_stream(records, stream, query, columns, groups, threads, rng, progress, person)
+            if categories:
+                raise InputError("categories must be text in a release that is read in blocks: write them so")
+            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
-    if columns is None and all(is_plain(part) for part in given):
-        return _from_arrays(given, query, groups, threads, rng, progress, person)
-    return _from_tables(given, query, columns, groups, threads, rng, progress, person)
+    if columns is None and not categories and all(is_plain(part) for part in given):
+        return _from_arrays(given, query, choice, groups, threads, rng, progress, person)
+    tables = [as_table(part, name, categories=categories) for part, name in zip(given, _NAMES, strict=False)]
+    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person)
 
 
 def _read(part: Any) -> Any:
@@ -151,10 +164,12 @@ def _person(person: Any, tables: Sequence[Table]) -> Any:
     return tables[0].column(person), tables[1].column(person)
 
 
-def _without(table: Table, person: Any) -> Table:
-    """Leave the column that says whose a row is out of what is compared."""
+def _without(table: Any, person: Any) -> Any:
+    """Leave the column that says whose a row is out of what is compared, of a table or a stream."""
     if not isinstance(person, str) or person not in table.names:
         return table
+    if isinstance(table, TableStream):
+        return replace(table, dtypes={name: dtype for name, dtype in table.dtypes.items() if name != person})
     return table.select([name for name in table.names if name != person])
 
 
@@ -169,7 +184,7 @@ def _from_stream(
     given: list[Any],
     stream: TableStream,
     query: Any,
-    columns: Sequence[str] | None,
+    choice: ColumnChoice,
     groups: Any,
     threads: int,
     rng: np.random.Generator | None,
@@ -179,8 +194,7 @@ def _from_stream(
     names = ("train", "holdout", "reference")
     tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
     compared = [_without(table, person) for table in tables]
-    if columns is None and isinstance(person, str) and person in stream.names:
-        columns = compared[0].names
+    columns, left = choice.among(compared[:2], [_without(stream, person), *compared[2:]])
     encoder = StreamEncoder.fit(
         compared[:2],
         stream,
@@ -221,7 +235,10 @@ def _from_stream(
     given = [*given[:2], stream, *given[2:]]
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     rows = row_groups(*encoder.records)
+    roles = dict(zip(_NAMES, [*tables[:2], stream, *tables[2:]], strict=False))
     common = {
+        "left_out": left,
+        "preview": preview_of(roles, left, columns, person),
         "closest": release.closest,
         **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
@@ -235,6 +252,7 @@ def _from_stream(
 def _from_arrays(
     given: list[Any],
     query: Any,
+    choice: ColumnChoice,
     groups: Any,
     threads: int,
     rng: np.random.Generator | None,
@@ -250,8 +268,13 @@ def _from_arrays(
             raise InputError(f"{name} must have {flat[0].shape[1]} columns like train, got {part.shape[1]}")
     if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
         raise InputTypeError("groups must be labels of members and non-members with arrays: they have no column names")
+    tables = [as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]
+    columns, left = choice.among(tables[:2], tables[2:])
+    if left:
+        places = [tables[0].names.index(name) for name in columns]
+        tables, flat = [table.select(columns) for table in tables], [part[:, places] for part in flat]
     targets, split = np.concatenate(flat[:2]), len(flat[0])
-    prints = _fingerprints([as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)])
+    prints = _fingerprints(tables)
     chance = _chance(rng, prints)
     order = chance.permutation(len(flat[2]))
     release = array_queries.ArrayRelease(
@@ -266,7 +289,8 @@ def _from_arrays(
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
         **_about_rows(rows, prints, chance),
-        "pool": Pool(split, tuple(f"column {i}" for i in range(targets.shape[1])), rows=targets, n_jobs=threads),
+        "left_out": left,
+        "pool": Pool(split, tuple(columns), rows=targets, n_jobs=threads),
         "copied": np.isin(np.concatenate(rows[:2]), rows[2]),
         "groups": groups,
         "person": person,
@@ -284,16 +308,18 @@ def _from_arrays(
 
 def _from_tables(
     given: list[Any],
+    tables: list[Table],
     query: Any,
-    columns: Sequence[str] | None,
+    choice: ColumnChoice,
     groups: Any,
     threads: int,
     rng: np.random.Generator | None,
     progress: Any,
     person: Any,
 ) -> ReleaseAnswers:
-    tables = [as_table(part, name) for part, name in zip(given, _NAMES, strict=False)]
-    matched = match_tables(*(_without(table, person) for table in tables), columns=columns, at_least=1)
+    compared = [_without(table, person) for table in tables]
+    columns, left = choice.among(compared[:2], compared[2:])
+    matched = match_tables(*compared, columns=columns, at_least=1)
     encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
     encoded = [encoder.transform(table) for table in matched]
     cells = [part.cells for part in encoded]
@@ -314,6 +340,8 @@ def _from_tables(
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     common: dict[str, Any] = {
+        "left_out": left,
+        "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, person),
         "closest": order[release.closest],
         **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),

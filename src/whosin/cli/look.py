@@ -1,0 +1,77 @@
+"""``whosin look``: what files hold, and what an audit would compare, before anything is run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from whosin.cli import render
+from whosin.cli.errors import clean_errors
+from whosin.cli.files import split, takes_files
+from whosin.errors import InputTypeError
+
+if TYPE_CHECKING:
+    from whosin.tables.look import Preview
+
+__all__ = ["look"]
+
+MOST_FILES = 4
+
+
+@takes_files
+@clean_errors
+def look(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="One file, or those of an audit in this order: training, held-out, released, reference."),
+    ],
+    person: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
+    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")
+    ] = None,
+    categories: Annotated[
+        str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    written: Any = None,
+) -> None:
+    """Say what files hold: rows, columns, gaps, overlaps, and what an audit would compare. Nothing else is run."""
+    from whosin.tables import look as look_at
+    from whosin.tables import read_table
+
+    if len(files) > MOST_FILES:
+        raise InputTypeError(f"look takes at most {MOST_FILES} files, got {len(files)}")
+    tables = [read_table(path, categories=split(categories) or (), **written) for path in files]
+    found = look_at(*tables, person=person, columns=split(columns), ignore=split(ignore) or (), keep=split(keep) or ())
+    if json:
+        render.emit_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _print(found: Preview) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    for table in found.tables:
+        people = f", {found.persons[table['role']]} people" if table["role"] in found.persons else ""
+        console.print(f"{table['origin']} ({table['role']}): {table['rows']} rows, {table['columns']} columns{people}")
+        for note in table["notes"]:
+            console.print(f"  {note}")
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("column", "kind", "different", "missing", "compared"):
+        shown.add_column(heading, justify="right" if heading in ("different", "missing") else "left")
+    for column in found.columns:
+        why = "yes" if column["left_out"] is None else f"no: {column['left_out']}"
+        gaps = str(sum(column["missing"].values()))
+        shown.add_row(column["name"], column["kind"] or "", str(column["different"]), gaps, why)
+    console.print()
+    console.print(shown)
+    console.print()
+    for what, count in found.overlaps.items():
+        console.print(f"{what}: {count}")

@@ -1,0 +1,173 @@
+"""A look at tables before anything is run: what they hold, what would be compared, and what not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from whosin.errors import InputError
+from whosin.tables.frames import as_table
+from whosin.tables.reading import read_table
+from whosin.tables.roles import ColumnChoice
+from whosin.tables.schema import duplicate_rows, match_tables, shared_rows
+from whosin.tables.table import Table
+
+__all__ = ["Preview", "look", "preview_of"]
+
+ROLES = ("train", "holdout", "synthetic", "reference")
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What tables hold; made by :func:`look`."""
+
+    tables: tuple[dict[str, Any], ...]
+    """For each table its role, origin, rows, columns and notes on how it was read."""
+    columns: tuple[dict[str, Any], ...] = field(repr=False)
+    """For each column its name, kind, different values, missing cells by table, and why it would be left out."""
+    persons: Mapping[str, int] = field(default_factory=dict)
+    """People by table, where a column says whose a row is."""
+    overlaps: Mapping[str, int] = field(default_factory=dict)
+    """Rows that occur twice in a table, and rows of one table that appear in another, by the columns compared."""
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns that would be compared."""
+        return tuple(column["name"] for column in self.columns if column["left_out"] is None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything for JSON; no cell of any table."""
+        return {
+            "tables": [dict(table) for table in self.tables],
+            "columns": [dict(column) for column in self.columns],
+            "persons": dict(self.persons),
+            "overlaps": dict(self.overlaps),
+        }
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{table['origin']} ({table['role']}) {table['rows']} rows" for table in self.tables)
+        left = len(self.columns) - len(self.compared)
+        return f"{sizes}; {len(self.compared)} columns would be compared, {left} left out"
+
+
+def look(
+    train: Any,
+    holdout: Any = None,
+    synthetic: Any = None,
+    reference: Any = None,
+    *,
+    person: str | None = None,
+    columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    categories: Sequence[str] = (),
+) -> Preview:
+    """Look at the tables of an audit, or at one table alone.
+
+    Parameters
+    ----------
+    train, holdout, synthetic, reference : table or path
+        As in :func:`whosin.audit_synthetic`, all held in memory; only the first is needed.
+    person : str, optional
+        The column that says whose a row is.
+    columns, ignore, keep, categories
+        As in :func:`whosin.audit_synthetic`.
+
+    Returns
+    -------
+    Preview
+
+    Notes
+    -----
+    O(cells log rows). Nothing is compared but whole rows, for equality.
+
+    Examples
+    --------
+    >>> rows = {"row": range(30), "age": [20 + i % 7 for i in range(30)]}
+    >>> found = wi.tables.look({name: list(cells) for name, cells in rows.items()})
+    >>> print(found)
+    data (train) 30 rows; 1 columns would be compared, 1 left out
+    >>> found.columns[0]["left_out"]
+    'a running number'
+    """
+    given = dict(zip(ROLES, (train, holdout, synthetic, reference), strict=True))
+    tables = {role: _table(part, categories) for role, part in given.items() if part is not None}
+    if "train" not in tables:
+        raise InputError("train must be a table, got none")
+    whole = dict(tables)
+    if person is not None:
+        tables = {
+            role: table.select([name for name in table.names if name != person]) for role, table in tables.items()
+        }
+    records = [tables[role] for role in ("train", "holdout") if role in tables]
+    others = [tables[role] for role in ("synthetic", "reference") if role in tables]
+    chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
+    matched = dict(zip(tables, match_tables(*tables.values(), columns=chosen, at_least=1), strict=True))
+    found = preview_of(whole, left, chosen, person)
+    overlaps = {f"{role} rows that repeat an earlier one": duplicate_rows(table) for role, table in matched.items()}
+    pairs = [("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic"), ("train", "reference")]
+    for one, other in pairs:
+        if one in matched and other in matched:
+            overlaps[f"{one} rows that appear in {other}"] = shared_rows(matched[one], matched[other])
+    if "holdout" in found.persons and "train" in found.persons:
+        ours, theirs = (set(whole[role].column(str(person)).tolist()) for role in ("train", "holdout"))
+        overlaps["train people who are in holdout"] = len(ours & theirs)
+    return Preview(found.tables, found.columns, found.persons, overlaps)
+
+
+def preview_of(
+    tables: Mapping[str, Any], left: Mapping[str, str], compared: Sequence[str], person: Any = None
+) -> Preview:
+    """Describe tables by their role; streams are described by their size and names alone."""
+    described = [
+        {
+            "role": role,
+            "origin": table.origin,
+            "rows": table.rows,
+            "columns": len(table.names),
+            "notes": list(getattr(table, "notes", ())),
+        }
+        for role, table in tables.items()
+    ]
+    held = {role: table for role, table in tables.items() if isinstance(table, Table)}
+    names = dict.fromkeys(name for table in tables.values() for name in table.names)
+    columns = [_described(name, held, _why(name, left, compared, person)) for name in names]
+    persons = {}
+    if isinstance(person, str):
+        here = {role: table for role, table in held.items() if person in table.names}
+        persons = {role: len(set(table.column(person).tolist())) for role, table in here.items()}
+    return Preview(tuple(described), tuple(columns), persons)
+
+
+def _why(name: str, left: Mapping[str, str], compared: Sequence[str], person: Any) -> str | None:
+    if name == person:
+        return "says whose a row is"
+    return left.get(name) or (None if name in compared else "not among the columns to use")
+
+
+def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[str, Any]:
+    columns = {role: table.columns[table.names.index(name)] for role, table in tables.items() if name in table.names}
+    first = next(iter(columns.values()), None)
+    return {
+        "name": name,
+        "kind": None if first is None else first.kind,
+        "different": None if first is None else _different(first),
+        "missing": {role: int(column.missing.sum()) for role, column in columns.items()},
+        "left_out": why,
+    }
+
+
+def _different(column: Any) -> int:
+    import numpy as np
+
+    if column.kind == "category":
+        return len(column.labels)
+    return len(np.unique(column.values[~column.missing]))
+
+
+def _table(data: Any, categories: Sequence[str]) -> Table:
+    if isinstance(data, str | Path):
+        return read_table(data, categories=categories)
+    return as_table(data, categories=categories)

@@ -1,0 +1,70 @@
+"""``whosin look``: what is in files, before anything is run."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import whosin as wi
+from whosin.cli.app import app
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    paths = []
+    for place, name in enumerate(("train", "holdout", "synthetic")):
+        frame = pl.DataFrame(
+            {
+                "patient": rng.integers(0, 30, 40) + 100 * place,
+                "row": np.arange(40),
+                "age": [None, *rng.integers(20, 90, 39).tolist()],
+                "job": rng.choice(["smith", "nurse"], 40),
+                "key": [f"{name} {i}" for i in range(40)],
+            }
+        )
+        paths.append(tmp_path / f"{name}.csv")
+        frame.write_csv(paths[-1], separator=";", null_value="?")
+    return paths
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["look", *map(str, words)])
+
+
+def test_what_files_hold(files):
+    seen = run(*files, "--person", "patient")
+    assert seen.exit_code == 0, seen.output
+    text = " ".join(seen.output.split())
+    for words in (
+        "train.csv (train): 40 rows, 5 columns,",
+        "its cells are separated by ';'",
+        "column 'age': '?' counts as missing in 1 rows",
+        "no: a running number",
+        "no: different in every row: a key",
+        "no: says whose a row is",
+        "train rows that appear in holdout: 11",
+        "train people who are in holdout: 0",
+    ):
+        assert words in text, words
+
+
+def test_the_same_in_json_in_python_and_in_an_audit(files):
+    shown = json.loads(run(*files, "--person", "patient", "--json").stdout)
+    found = wi.tables.look(*files, person="patient")
+    assert found.to_dict() == shown
+    assert found.compared == ("age", "job")
+    assert shown["columns"][2]["missing"] == {"train": 1, "holdout": 1, "synthetic": 1}
+    audit = wi.audit_synthetic(*files, person="patient", rng=0).to_dict()
+    assert audit["preview"]["columns"] == shown["columns"]
+    assert audit["preview"]["tables"] == shown["tables"]
+    assert audit["left_out"] == {"row": "a running number", "key": "different in every row: a key"}
+
+
+def test_one_file_alone_and_too_many(files):
+    assert json.loads(run(files[0], "--keep", "row,key", "--json").stdout)["columns"][1]["left_out"] is None
+    many = run(*[files[0]] * 5)
+    assert (many.exit_code, "at most 4 files, got 5" in many.stderr) == (2, True)
+    assert "no such file" in run("none.csv").stderr

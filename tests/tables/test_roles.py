@@ -1,0 +1,143 @@
+"""Columns that are no attributes: found, named, kept on demand; and attributes that look a little like them stay."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+import whosin as wi
+from whosin.errors import AssumptionWarning, InputError, InputTypeError
+from whosin.tables import as_stream, as_table
+from whosin.tables.roles import attributes
+
+N = 200
+
+
+def people(seed, n=N, **more):
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.integers(18, 90, n),
+        "job": rng.choice(["smith", "baker", "nurse", "clerk"], n),
+        "income": rng.integers(10_000, 500_000, n),  # whole numbers, most of them different
+        "weight": rng.normal(70, 10, n).round(3),
+        **{name: make(rng, n) for name, make in more.items()},
+    }
+
+
+def tables(**more):
+    names = ("train", "holdout", "synthetic")
+    return [as_table(people(seed, **more), name) for seed, name in enumerate(names)]
+
+
+def keys(rng, n):
+    return [f"{key:016x}" for key in rng.integers(2**62, size=n)]
+
+
+def texts(rng, n):
+    words = np.array(["knee", "pain", "since", "May", "left", "visit", "again", "better", "worse", "rest"])
+    return [" ".join(words[rng.integers(0, 10, 8)]) for _ in range(n)]
+
+
+NO_ATTRIBUTES = {
+    "running": (lambda rng, n: np.arange(n), "a running number"),
+    "one more": (lambda rng, n: np.arange(1, n + 1.0), "a running number"),
+    "shuffled": (lambda rng, n: rng.permutation(2 * n)[:n], "different in every row and within a narrow span"),
+    "patient_id": (lambda rng, n: rng.choice(10**9, n, replace=False), "different in every row, and called an id"),
+    "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "different in every row, and called an id"),
+    "hash": (keys, "different in every row: a key"),
+    "note": (texts, "free text, names or keys|: a key"),
+    "country": (lambda rng, n: ["DE"] * n, "the same in every row"),
+    "nothing": (lambda rng, n: [None] * n, "the same in every row"),
+    "zero": (lambda rng, n: np.zeros(n), "the same in every row"),
+}
+ATTRIBUTES = {
+    "many numbers": lambda rng, n: rng.choice(10**9, n, replace=False),  # all different, by no means row numbers
+    "visit_id": lambda rng, n: rng.integers(0, 20, n),  # called an id, and repeats
+    "valid": lambda rng, n: rng.choice(10**9, n, replace=False),  # ends in "id", and is no id
+    "town": lambda rng, n: rng.choice([f"town {i}" for i in range(60)], n),
+    "score": lambda rng, n: rng.normal(size=n),  # different in every row
+    "seen": lambda rng, n: np.datetime64("2020-01-01T00:00:00") + rng.choice(10**8, n, replace=False),
+    "gaps": lambda rng, n: [None if value < 100 else "x" for value in rng.integers(0, n, n)],
+}
+
+
+@pytest.mark.parametrize("name", NO_ATTRIBUTES)
+def test_what_numbers_or_names_rows_is_left_out(name):
+    make, why = NO_ATTRIBUTES[name]
+    given = tables(**{name: make})
+    columns, left = attributes(given[:2], given[2:])
+    assert columns == ["age", "job", "income", "weight"]
+    assert list(left) == [name]
+    assert re.search(why, left[name])
+    assert attributes(given[:2], given[2:], keep=[name]) == ([*columns, name], {})
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_attributes_stay(name):
+    given = tables(**{name: ATTRIBUTES[name]})
+    assert attributes(given[:2], given[2:]) == ([*given[0].names], {})
+
+
+def test_the_numbers_of_few_rows_say_nothing():
+    given = [as_table({"age": [31, 32, 33 + i, 40], "x": [5, 7, 6, 8]}) for i in range(3)]
+    assert attributes(given[:2], given[2:])[1] == {}
+
+
+@pytest.mark.parametrize("kind", ["hash", "note", "patient_id"])
+def test_a_key_that_the_release_repeats_is_compared(kind):
+    train, holdout, synthetic = tables(**{kind: NO_ATTRIBUTES[kind][0]})
+    copied = pl.DataFrame({name: synthetic.column(name) for name in synthetic.names}).with_columns(
+        pl.Series(kind, [*train.column(kind)[:1], *synthetic.column(kind)[1:]])
+    )
+    for release in (as_table(copied, "synthetic"), as_stream([copied], "synthetic", block_rows=50)):
+        assert kind in attributes([train, holdout], [release])[0]
+
+
+def test_a_release_may_lack_them_or_have_an_index_of_its_own():
+    train, holdout, _ = tables(patient_id=NO_ATTRIBUTES["patient_id"][0])
+    release = as_table({"Unnamed: 0": np.arange(N), **people(5)}, "synthetic")
+    columns, left = attributes([train, holdout], [release])
+    assert columns == ["age", "job", "income", "weight"]
+    assert list(left) == ["patient_id", "Unnamed: 0"]
+    with pytest.raises(InputError, match=r"tables must have the same columns.*'weight'"):
+        attributes([train, holdout], [release.select(["age", "job", "income"])])
+
+
+def test_names_can_be_ignored_and_mistakes_are_named():
+    given = tables()
+    assert attributes(given[:2], given[2:], ignore=["age"])[0] == ["job", "income", "weight"]
+    with pytest.raises(InputError, match="ignore must name columns, got 'agee'"):
+        attributes(given[:2], given[2:], ignore=["agee"])
+    with pytest.raises(InputTypeError, match="keep must be a list"):
+        attributes(given[:2], given[2:], keep="age")
+    ids = [as_table({"id": np.arange(30)}, name) for name in ("train", "holdout", "synthetic")]
+    with pytest.raises(InputError, match="'id' is a running number; keep="):
+        attributes(ids[:2], ids[2:])
+
+
+def test_frames_files_streams_and_arrays_leave_out_the_same(tmp_path):
+    rng = np.random.default_rng(3)
+    frames = [
+        pl.DataFrame({"row": np.arange(80), "x": rng.normal(size=80), "y": rng.normal(size=80)}) for _ in range(3)
+    ]
+    paths = [tmp_path / f"{i}.parquet" for i in range(3)]
+    for frame, path in zip(frames, paths, strict=True):
+        frame.write_parquet(path)
+    arrays = [frame.to_numpy() for frame in frames]
+    found = [
+        wi.audit_synthetic(*frames, rng=0),
+        wi.audit_synthetic(*paths, rng=0),
+        wi.audit_synthetic(*paths, block_rows=30, rng=0),
+        wi.audit_synthetic(*arrays, rng=0),
+    ]
+    reasons = [list(audit.left_out.values()) for audit in found]
+    assert reasons == [["a running number"]] * 4
+    assert len({audit.advantage.estimate for audit in found[:3]}) == 1
+    assert found[0].to_dict()["left_out"] == {"row": "a running number"}
+    assert any("column 'row' was left out: a running number" in note for note in found[0].notes)
+    plain = wi.audit_synthetic(*(array[:, 1:] for array in arrays), rng=0)
+    assert plain.advantage == found[3].advantage
+    with pytest.warns(AssumptionWarning, match="equal values of row"):
+        kept = wi.audit_synthetic(*frames, keep=["row"], rng=0)
+    assert (kept.left_out, kept.columns) == ({}, ("row", "x", "y"))
