@@ -19,6 +19,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
+    "run_blocks",
 ]
 templates_path = ["_templates"]
 # implications.md is generated, and included by the page of the same name
@@ -55,7 +56,22 @@ html_title = "whosin"
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 6}
+
+# Pages whose Python blocks are run while they are built, with the output under each; the tests run those of all pages.
+run_pages = (
+    "index",
+    "quickstart",
+    "guide/audit",
+    "guide/bounds",
+    "guide/calibrate",
+    "guide/explain",
+    "guide/population",
+    "guide/protect",
+    "guide/report",
+    "guide/unlearning",
+    "guide/worlds",
+)
 
 
 def _draw_implications(app: object) -> None:

@@ -33,7 +33,6 @@ def commands(page: Path) -> list[str]:
 
 
 NEEDS = {
-    "README.md": "sqlalchemy",
     "ledger.md": "sqlalchemy",
     "generators.md": "torch",
     "language-models.md": "torch",
@@ -81,7 +80,7 @@ def test_commands_run(page, tmp_path):
 
 def test_readme_shows_enough():
     readme = ROOT / "README.md"
-    assert len(blocks(readme, "python")) >= 5
+    assert len(blocks(readme, "python")) >= 2
     assert len(commands(readme)) >= 2
 
 
