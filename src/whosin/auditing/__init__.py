@@ -12,6 +12,7 @@ from whosin.auditing.measuring.guesses import OneRunComparison
 from whosin.auditing.measuring.individual import Individual
 from whosin.auditing.measuring.run import audit, run_audit
 from whosin.auditing.measuring.verdict import Verdict
+from whosin.auditing.releases.columns import RevealingColumns
 from whosin.auditing.releases.copies import Copies, count_copies
 from whosin.auditing.releases.release_size import ReleaseSize
 from whosin.auditing.releases.sides import Dependence, Drift
@@ -36,6 +37,7 @@ __all__ = [
     "OneRunAudit",
     "OneRunComparison",
     "ReleaseSize",
+    "RevealingColumns",
     "SyntheticAudit",
     "TprAtFpr",
     "Verdict",
