@@ -70,7 +70,8 @@ def audit(page: Page, base: str, title: str, given: dict[str, Path]) -> None:
 
 def show(page: Page, base: str, tab: str) -> None:
     """Bring a tab into a state that is worth a picture."""
-    page.goto(base + {"explain": "explain?epsilon=2&delta=0.00001", "result": "audit", "population": "tool/population"}.get(tab, tab))
+    paths = {"explain": "explain?epsilon=2&delta=0.00001", "result": "audit", "population": "tool/population"}
+    page.goto(base + paths.get(tab, tab))
     if tab == "result":
         page.click("#history a >> nth=1")
         page.wait_for_selector('.audit[data-state="done"]')
