@@ -28,10 +28,10 @@ test: check ## check, then run the tests
 	$(PYTEST) -n 2
 
 quick: $(STAMP) ## the tests of what is most often broken, in under two minutes: for every save
-	$(PYTEST) -n 2 -m "not slow" -x tests/test_project.py tests/guarantees tests/numerics tests/worlds tests/tables tests/mechanisms tests/cli
+	$(PYTEST) -n 2 -x tests/test_project.py tests/guarantees tests/numerics tests/worlds tests/tables tests/mechanisms tests/cli
 
 test-long: $(STAMP) ## the long statistical sweeps (many minutes; WHOSIN_SEEDS=20 sweeps over seeds)
-	$(PYTEST) -n 2 -m long tests/long
+	$(PYTEST) -n 2 -m long
 
 # The oldest versions that pyproject.toml allows, and the newest that there are, each in an environment of its own.
 test-oldest: ## the tests with the oldest allowed version of each dependency (.venv-oldest)

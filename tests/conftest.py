@@ -39,7 +39,11 @@ if _missing and os.environ.get("WHOSIN_REQUIRE_EXTRAS") == "1":
 collect_ignore = sorted(_missing)
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    if "long" not in config.getoption("markexpr"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
         folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
         if folder in ONE_AT_A_TIME:

@@ -69,7 +69,7 @@ def test_types_are_shipped():
 
 def test_suite_is_complete(request):
     written = {
-        path: set(re.findall(r"^(?: {4})?def (test_\w+)\(", path.read_text(encoding="utf-8"), re.M))
+        path: set(re.findall(r"(?<!mark\.long)\n(?: {4})?def (test_\w+)\(", path.read_text(encoding="utf-8")))
         for path in (ROOT / "tests").rglob("*.py")
     }
     assert not [path for path, names in written.items() if names and not path.name.startswith("test_")]

@@ -11,23 +11,10 @@ import pytest
 from scipy.stats import binomtest
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "long: a sweep of many minutes, left out unless asked for by -m long")
-
-
 def pytest_generate_tests(metafunc):
     if "seed" in metafunc.fixturenames:
         count = int(os.environ.get("WHOSIN_SEEDS", "1"))
         metafunc.parametrize("seed", range(count))
-
-
-def pytest_collection_modifyitems(config, items):
-    if "long" in config.getoption("markexpr"):
-        return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in set(long)]
 
 
 @pytest.fixture
