@@ -5,7 +5,7 @@ picture of those numbers) and ``main(run)`` (both, written to ``results/``). ``p
 """
 
 FIGURES = tuple(f"figure_{number}" for number in range(1, 9))
-NAMES = (*FIGURES, "chance")
+NAMES = (*FIGURES, "chance", "exclusion")
 """What the short scale makes."""
 FULL = ("epochs", *FIGURES)
 """What the full scale makes."""

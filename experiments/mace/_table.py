@@ -22,6 +22,7 @@ HEAD = (
 def rows() -> list[tuple[str, str, dict[str, Any]]]:
     """Return figure, words and measurement of every query."""
     one, two, four, five, eight = (read(f"figure_{number}") for number in (1, 2, 4, 5, 8))
+    left_out = read("exclusion")
     private = [
         ("5", f"DP-cGAN, MNIST zeros and sixes, {'no noise' if name == 'inf' else f'ε = {name}'}", found)
         for name, found in five["measured"].items()
@@ -40,6 +41,8 @@ def rows() -> list[tuple[str, str, dict[str, Any]]]:
         ("8", "classifier, skin, output", eight["black_box"]),
         ("8", "classifier, skin, hidden layer", eight["white_box"]),
         ("8", "classifier, skin, output for the true class", eight["true_class"]),
+        ("–", "JS-GAN, skin, those that stay of the first", left_out["first model, those that stay"]),
+        ("–", "JS-GAN, skin, trained without the riskiest", left_out["trained again"]),
     ]
 
 
