@@ -17,7 +17,14 @@ from whosin.auditing.measuring.densities import total_variation
 from whosin.auditing.measuring.estimate import Estimate, TprAtFpr
 from whosin.auditing.measuring.groups import GroupTable, Labels, group_table
 from whosin.auditing.measuring.individual import Individual, individual_risks
-from whosin.auditing.measuring.limits import ADVANTAGE, class_upper, upper_class
+from whosin.auditing.measuring.limits import (
+    ADVANTAGE,
+    Finding,
+    best_value,
+    class_upper,
+    gain_at_prior,
+    upper_class,
+)
 from whosin.auditing.measuring.metrics import measure, measure_tpr_at
 from whosin.auditing.measuring.power import rows_for_upper, smallest_visible
 from whosin.auditing.measuring.splits import Splits
@@ -62,16 +69,6 @@ class Audit:
     all.
     """
 
-    advantage: Estimate
-    """Largest TPR - FPR; it does not depend on the prior."""
-    advantage_at_prior: Estimate
-    """Xu et al.'s membership advantage, 2·accuracy - 1, at the prior; never below \\|2p - 1\\|, a constant guess."""
-    tpr: float
-    """Share of the members found: by the attack that gave the lower limit, or, if there is none, by all on average."""
-    fpr: float
-    """Share of the non-members accused by the same."""
-    plug_in: float
-    """The largest advantage in the sample over the attackers that the upper limit covers; biased up."""
     members: int
     non_members: int
     prior: float
@@ -101,10 +98,42 @@ class Audit:
         """The first split of the records."""
         return self.splits.first
 
-    @property
+    @cached_property
     def attack(self) -> Attack:
         """The attack that the first split chose for its advantage."""
-        return self.splits.attacks(ADVANTAGE)[0]
+        return self.evidence.choose(ADVANTAGE.judge)
+
+    @cached_property
+    def _found(self) -> Finding:
+        """What all splits say of the advantage; those at the prior are counted in the same pass."""
+        self.splits.prepare((ADVANTAGE, gain_at_prior(self.prior)))
+        return best_value(self.splits, ADVANTAGE, self._delta)
+
+    @property
+    def advantage(self) -> Estimate:
+        """Largest TPR - FPR; it does not depend on the prior."""
+        return self._found.value
+
+    @cached_property
+    def advantage_at_prior(self) -> Estimate:
+        """Xu et al.'s membership advantage, 2·accuracy - 1, at the prior; at least \\|2p - 1\\|, a constant guess."""
+        gain = gain_at_prior(self.prior)
+        return self.advantage if gain == ADVANTAGE else best_value(self.splits, gain, self._delta).value
+
+    @property
+    def tpr(self) -> float:
+        """Members found: by the attack that gave the lower limit, or, if there is none, by all on average; a share."""
+        return self._found.tpr
+
+    @property
+    def fpr(self) -> float:
+        """Share of the non-members accused by the same."""
+        return self._found.fpr
+
+    @property
+    def plug_in(self) -> float:
+        """The largest advantage in the sample over the attackers that the upper limit covers; biased up."""
+        return self._found.plug_in
 
     @property
     def person_level(self) -> bool:

@@ -11,7 +11,7 @@ from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.compare import ASSIGNMENTS
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.groups import check_groups
-from whosin.auditing.measuring.limits import ADVANTAGE, best_value, could_show, gain_at_prior
+from whosin.auditing.measuring.limits import ADVANTAGE, could_show, gain_at_prior
 from whosin.auditing.measuring.metrics import check_metric
 from whosin.auditing.measuring.splits import Splits, split
 from whosin.errors import InputError, check_choice, check_number, check_probability, short_repr
@@ -153,22 +153,13 @@ def run_audit(
     metric = check_metric(metric)
     tolerate = None if tolerate is None else check_probability("tolerate", tolerate)
     labels = check_groups(groups, experiment)
-    report = progress if progress is not None else _silent
-    report(0.0)
+    if progress is not None:
+        progress(0.0)
     splits = split(experiment, rng)
     problem = problem or _problem(splits, 1.0 - level)
-    at_prior = gain_at_prior(experiment.prior)
-    splits.prepare((ADVANTAGE, at_prior), lambda share: report(0.8 * share))
-    advantage = best_value(splits, ADVANTAGE, 1.0 - level)
-    report(0.9)
-    found = advantage if at_prior == ADVANTAGE else best_value(splits, at_prior, 1.0 - level)
-    report(1.0)
+    if progress is not None:
+        splits.prepare((ADVANTAGE, gain_at_prior(experiment.prior)), progress)
     return Audit(
-        advantage=advantage.value,
-        advantage_at_prior=found.value,
-        tpr=advantage.tpr,
-        fpr=advantage.fpr,
-        plug_in=advantage.plug_in,
         members=len(experiment.members),
         non_members=len(experiment.non_members),
         prior=experiment.prior,
@@ -196,7 +187,3 @@ def _problem(splits: Splits, delta: float) -> str | None:
         f"{len(inside)} members and {len(outside)} non-members are too few: even an attacker who makes no mistake "
         "would not be shown to be one."
     )
-
-
-def _silent(_: float) -> None:
-    return None

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.splits import seed_of
 from whosin.auditing.releases.columns import ComparedColumns
+from whosin.auditing.releases.matching.match import row_ids
 from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
@@ -33,7 +34,6 @@ from whosin.tables import (
     match_tables,
     numeric_records,
     read_table,
-    row_groups,
 )
 from whosin.tables.columns import Column
 from whosin.tables.look import Preview, preview_of
@@ -234,7 +234,7 @@ def _from_stream(
     )
     given = [*given[:2], stream, *given[2:]]
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
-    rows = row_groups(*encoder.records)
+    rows = _row_numbers(cells)
     roles = dict(zip(_NAMES, [*tables[:2], stream, *tables[2:]], strict=False))
     common = {
         "left_out": left,
@@ -343,7 +343,7 @@ def _from_tables(
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, person),
         "closest": order[release.closest],
-        **_about_tables(release, encoder.notes, row_groups(*matched), matched, prints, chance),
+        **_about_tables(release, encoder.notes, _row_numbers(cells), matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
         "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
@@ -461,11 +461,9 @@ def _rows(part: Any, name: str) -> Any:
     return part.reshape(len(part), -1)
 
 
-def _row_numbers(parts: list[Array]) -> list[NDArray[np.int64]]:
-    """Number rows so that equal rows have equal numbers."""
-    stacked = np.ascontiguousarray(np.concatenate(parts)) + 0.0
-    _, numbers = np.unique(stacked.view(np.dtype((np.void, stacked.strides[0]))).ravel(), return_inverse=True)
-    return np.split(numbers, np.cumsum([len(part) for part in parts])[:-1])
+def _row_numbers(parts: Sequence[NDArray[Any]]) -> list[NDArray[np.int64]]:
+    """Number the rows of tables that are coded alike, or of arrays, so that equal rows have equal numbers."""
+    return np.split(row_ids(np.concatenate(parts)), np.cumsum([len(part) for part in parts])[:-1])
 
 
 def _counted(train: NDArray[np.int64], holdout: NDArray[np.int64], others: NDArray[np.int64]) -> tuple[int, int]:

@@ -280,8 +280,15 @@ class Matcher:
         )
 
 
-def row_ids(cells: NDArray[Any]) -> Indices:
-    """Return numbers that are equal where rows of non-negative codes are equal. O(N·columns) time and a few sorts."""
+def row_ids(rows: NDArray[Any]) -> Indices:
+    """Return numbers that are equal where rows are equal, of finite numbers or of codes from 0 on.
+
+    O(N·columns) time and a few sorts.
+    """
+    if rows.dtype.kind == "f":
+        plain = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
+        return _compressed(plain.view(np.dtype((np.void, plain.strides[0]))).ravel())[0]
+    cells = rows
     ids, limit = np.zeros(len(cells), dtype=np.int64), 1
     for column in cells.T:
         codes = int(column.max()) + 1
@@ -293,7 +300,7 @@ def row_ids(cells: NDArray[Any]) -> Indices:
     return _compressed(ids)[0]
 
 
-def _compressed(ids: Indices) -> tuple[Indices, int]:
+def _compressed(ids: NDArray[Any]) -> tuple[Indices, int]:
     values, numbered = np.unique(ids, return_inverse=True)
     return numbered.astype(np.int64), len(values)
 

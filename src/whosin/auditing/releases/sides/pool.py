@@ -106,11 +106,7 @@ class Pool:
 
     def row_numbers(self) -> Indices:
         """Numbers that are equal where rows are equal in every cell."""
-        if self.cells is not None:
-            return row_ids(self.cells)
-        table = np.ascontiguousarray(self._table + 0.0)
-        keys = table.view(np.dtype((np.void, table.strides[0]))).ravel()
-        return np.unique(keys, return_inverse=True)[1].astype(np.int64)
+        return row_ids(self._table)
 
     def answers(self, targets: Indices, others: Indices) -> Array:
         """The audit's own queries about some records, with other records in the place of a release.
