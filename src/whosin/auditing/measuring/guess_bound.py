@@ -51,7 +51,7 @@ FINE = 200
 """Values of γ that are looked at one by one."""
 MOST_GUESSES = 400
 """Most guesses for which the linear programme is solved."""
-NARROW = 1e-6
+NARROW = 1e-4
 """Values of γ at which the curve is this near to its limit at infinity are not looked at."""
 _SLACK = 1e-9
 _STEP = 1e-13

@@ -45,8 +45,8 @@ Mask = NDArray[np.bool_]
 
 GRID = np.append(0.0, np.geomspace(1e-3, 50.0, 1000))
 """Values of ε that are looked at where δ > 0."""
-CURVE_SHARE = 5
-"""A whole curve is held against the surest fifth of the units."""
+CURVE_SHARE = 4
+"""A whole curve is held against the surest quarter of the units."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from whosin.answers import card
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
-from whosin.auditing.measuring.guesses import OneRunComparison, comparison_of
+from whosin.auditing.measuring.guesses import CURVE_SHARE, OneRunComparison, comparison_of
 from whosin.auditing.measuring.people import people_in
 from whosin.errors import (
     AssumptionWarning,
@@ -127,7 +127,7 @@ class OneRunAudit:
 
         "violated" if so many right guesses had at most the allowed chance under the promise, otherwise "inconclusive":
         a run that a weak attack saw through badly confirms nothing. A promise of more than one (ε, δ) is held against
-        the run as a whole curve, by the surest fifth of the guesses unless ``guesses`` was given. Where a canary is a
+        the run as a whole curve, by the surest quarter of the guesses unless ``guesses`` was given. Where a canary is a
         person, the promise must be one for all records of a person.
 
         Raises
@@ -243,7 +243,7 @@ def audit_one_run(
         How many canaries are guessed: a number r (the highest scores are guessed in and the lowest out, half of r each)
         or a pair (in, out). It must be fixed before the scores are compared with ``included``. A list tries several
         and shares the confidence among them. None tries all m, m/2, m/4, … down to 8 for a limit on ε, and holds whole
-        curves against the surest fifth: where about as many are guessed, a promise is refuted most easily.
+        curves against the surest quarter: where about as many are guessed, a promise is refuted most easily.
     delta : float
         The δ for which ε is wanted.
     confidence_level : float
@@ -295,7 +295,11 @@ def audit_one_run(
     limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
     best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
     chosen = counts[best]
-    surest = counts if guesses is not None else (_count(sorted_inside, *_way(max(1, len(values) // 5), len(values))),)
+    surest = (
+        counts
+        if guesses is not None
+        else (_count(sorted_inside, *_way(max(1, len(values) // CURVE_SHARE), len(values))),)
+    )
     run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, surest, person is not None
     return OneRunAudit(*run, values, inside)
 

@@ -1,0 +1,117 @@
+"""How often a broken promise is found in one run: python benchmarks/one_run_peers.py.
+
+A training promises Gaussian DP with ε = 1, 2 and 4 at δ = 1e-5, and adds the promised noise, or half of it. 1,000
+canaries with fair coins and independent scores; --runs runs of each. On the same scores, at level 0.05:
+wi.audit_one_run(...).compare, as it comes; the recursion of Mahloujifar, Melis and Chaudhuri (2024), written here after
+the paper, with the same guesses; whosin's (ε, δ) test at δ = 1e-5; and jax-privacy 2.0.0, epsilon_one_run (Steinke et
+al. 2023) and epsilon_one_run_fdp, in an environment of its own, made when absent (--without-jax leaves it out). Writes benchmarks/results/one_run_peers.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import _common
+import numpy as np
+
+NAME, CANARIES, DELTA, LEVEL = "one_run_peers", 1000, 1e-5, 0.05
+EPSILONS = (1.0, 2.0, 4.0)
+JAX_PRIVACY = "2.0.0"
+
+
+def promised(epsilon: float) -> float:
+    """The μ of Gaussian DP that has this ε at δ = 1e-5."""
+    from scipy.optimize import brentq
+
+    import whosin as wi
+
+    return float(brentq(lambda mu: wi.GaussianDP(mu).implies(wi.ApproxDP, delta=DELTA).epsilon - epsilon, 1e-3, 5.0))
+
+
+def recursion_refutes(mu: float, canaries: int, guesses: int, right: int, level: float) -> bool:
+    """Whether the recursion over upper sets (Mahloujifar et al. 2024) refutes Gaussian DP at this level."""
+    from scipy.special import ndtr, ndtri
+
+    hit, miss = level * right / canaries, level * (guesses - right) / canaries
+    for i in range(right - 1, -1, -1):
+        least = max(miss, float(ndtr(ndtri(hit) - mu))) if hit < 1.0 else 1.0
+        hit, miss = hit + i / (guesses - i) * (least - miss), least
+        if hit + miss > guesses / canaries:
+            return True
+    return hit + miss > guesses / canaries
+
+
+def runs_of(mu: float, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Scores and coins of so many runs of the Gaussian mechanism, one coordinate for each canary."""
+    rng = np.random.default_rng(seed)
+    coins = [rng.random(CANARIES) < 0.5 for _ in range(count)]
+    return [(mu * included + rng.normal(size=CANARIES), included) for included in coins]
+
+
+def ours(runs: list, mu: float) -> dict[str, float]:
+    """Share of the runs in which whosin, and the recursion on the same guesses, refute the promise."""
+    import whosin as wi
+
+    found = {"whosin, whole curve": 0, "Mahloujifar's recursion": 0, "whosin, (ε, δ)": 0}
+    promise, start = wi.GaussianDP(mu), time.process_time()
+    point = promise.implies(wi.ApproxDP, delta=DELTA)
+    for number, (scores, included) in enumerate(runs):
+        audit = wi.audit_one_run(scores, included, delta=DELTA, rng=number)
+        (way,) = audit.for_curves
+        found["whosin, whole curve"] += audit.compare(promise).verdict == "violated"
+        found["Mahloujifar's recursion"] += recursion_refutes(mu, CANARIES, way.guesses, way.right, LEVEL)
+        found["whosin, (ε, δ)"] += audit.compare(point).verdict == "violated"
+    shares = {name: count / len(runs) for name, count in found.items()}
+    return {**shares, "cpu_seconds": time.process_time() - start}
+
+
+def theirs(runs: list, epsilon: float) -> dict[str, float]:
+    """Share of the runs in which jax-privacy's limits exceed the promised ε."""
+    python = _common.peer_python("jax_privacy", JAX_PRIVACY)
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "scores.json"
+        content = [{"inside": s[c].tolist(), "outside": s[~c].tolist()} for s, c in runs]
+        path.write_text(json.dumps({"delta": DELTA, "runs": content}), encoding="utf-8")
+        answer = _common.run_side(python, "_jax_privacy_side.py", str(path))
+    names = answer["limits"][0]
+    shares = {f"jax-privacy {n}": float(np.mean([one[n] > epsilon for one in answer["limits"]])) for n in names}
+    return {**shares, "jax-privacy cpu_seconds": answer["cpu_seconds"]}
+
+
+def main() -> int:
+    """Run all settings and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=100, help="runs of each setting (default 100)")
+    parser.add_argument("--without-jax", action="store_true", help="leave jax-privacy out, and write nothing")
+    options = parser.parse_args()
+    settings = []
+    for epsilon in EPSILONS:
+        mu = promised(epsilon)
+        for name, factor in (("promised noise", 1.0), ("half of it", 2.0)):
+            runs = runs_of(factor * mu, options.runs, seed=int(10 * epsilon) + int(factor))
+            found = ours(runs, mu) | ({} if options.without_jax else theirs(runs, epsilon))
+            settings.append({"epsilon": epsilon, "mu": mu, "noise": name, "refuted": found})
+            rows = [(key, f"{value:.3g}") for key, value in found.items()]
+            _common.print_table((f"ε = {epsilon:g}, {name}", "refuted"), rows)
+            print(flush=True)
+    if not options.without_jax:
+        content = {
+            "benchmark": NAME,
+            "runs": options.runs,
+            "canaries": CANARIES,
+            "level": LEVEL,
+            "machine": _common.machine(),
+            "versions": {name: version(name) for name in ("whosin", "numpy", "scipy")} | {"jax-privacy": JAX_PRIVACY},
+            "settings": settings,
+        }
+        _common.write_results(NAME, content)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
