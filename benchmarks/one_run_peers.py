@@ -4,7 +4,8 @@ A training promises Gaussian DP with ε = 1, 2 and 4 at δ = 1e-5, and adds the 
 canaries with fair coins and independent scores; --runs runs of each. On the same scores, at level 0.05:
 wi.audit_one_run(...).compare, as it comes; the recursion of Mahloujifar, Melis and Chaudhuri (2024), written here after
 the paper, with the same guesses; whosin's (ε, δ) test at δ = 1e-5; and jax-privacy 2.0.0, epsilon_one_run (Steinke et
-al. 2023) and epsilon_one_run_fdp, in an environment of its own, made when absent (--without-jax leaves it out). Writes benchmarks/results/one_run_peers.json.
+al. 2023) and epsilon_one_run_fdp, in an environment of its own, made when absent (--without-jax leaves it out). Writes
+benchmarks/results/one_run_peers.json.
 """
 
 from __future__ import annotations

@@ -295,11 +295,8 @@ def audit_one_run(
     limits = [epsilon_lower(len(values), c.guesses, c.right, delta, share) for c in counts]
     best = max(range(len(counts)), key=lambda i: (limits[i], counts[i].right / counts[i].guesses))
     chosen = counts[best]
-    surest = (
-        counts
-        if guesses is not None
-        else (_count(sorted_inside, *_way(max(1, len(values) // CURVE_SHARE), len(values))),)
-    )
+    quarter = _way(max(1, len(values) // CURVE_SHARE), len(values))
+    surest = counts if guesses is not None else (_count(sorted_inside, *quarter),)
     run = limits[best], delta, chosen.guesses, chosen.right, len(values), level, counts, surest, person is not None
     return OneRunAudit(*run, values, inside)
 
