@@ -252,6 +252,24 @@ def test_values_for_epsilon_one():
     assert wi.PureDP(1.0, "replace").implies(wi.MIP).eta == pytest.approx(0.2310585786300049, rel=1e-14)
 
 
+@pytest.mark.parametrize("q", [0.3, 0.7, 0.4999999999, 0.50000000001, 1e-9, 1 - 1e-9])
+@pytest.mark.parametrize("delta", [0.0, 1e-15, 1e-9, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-9, 1e-3, 1.0, 800.0])
+def test_no_digit_of_a_small_eta_is_lost_on_the_unsafe_side(epsilon, delta, q):
+    """Against sixty digits: the limit is never below the exact one, and at most a rounding above."""
+    with mpmath.workdps(60):
+        share, d = mpmath.mpf(q), mpmath.mpf(delta)
+        rarer = min(share, 1 - share)
+        exact = max(rarer * d, d + (1 - d) / (1 + mpmath.exp(-mpmath.mpf(epsilon))) - (1 - rarer))
+        found = wi.ApproxDP(epsilon, delta, "replace").implies(wi.MIP, train_fraction=q).eta
+        assert found >= exact * (1 - mpmath.mpf(10) ** -40)
+        assert found <= exact * (1 + mpmath.mpf(2) ** -51) + mpmath.mpf(10) ** -30
+        normal = wi.GaussianDP(1e-3 + delta, "replace").implies(wi.MIP, train_fraction=q).eta
+        mu, ratio = mpmath.mpf(1e-3 + delta), (1 - rarer) / rarer
+        ends = mu / 2 - mpmath.log(ratio) / mu, -mu / 2 - mpmath.log(ratio) / mu
+        assert normal >= rarer * (mpmath.ncdf(ends[0]) - ratio * mpmath.ncdf(ends[1])) - mpmath.mpf(10) ** -30
+
+
 def test_a_small_epsilon_tells_nothing_when_most_are_in():
     assert wi.PureDP(1.0, "replace").implies(wi.MIP, train_fraction=0.25).eta == 0.0
     assert wi.PureDP(1.2, "replace").implies(wi.MIP, train_fraction=0.25).eta > 0.01

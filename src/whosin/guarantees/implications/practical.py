@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 
 from whosin.errors import ImplicationError, check_prior
 from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
@@ -13,6 +15,7 @@ from whosin.guarantees.practical import PMP
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
@@ -36,23 +39,34 @@ def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fractio
 
 def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
     q = check_prior(train_fraction, "train_fraction")
-    if q == 0.5 and isinstance(g, PureDP | ApproxDP):
-        if g._adjacency == "replace":
-            return MIP(_half(g.advantage))
-        if g.delta == 0.0:
+    if isinstance(g, PureDP | ApproxDP):
+        if g.adjacency == "replace":
+            return MIP(_half(g.advantage)) if q == 0.5 else _close_to_mip(g, q)
+        if q == 0.5 and g.delta == 0.0:
             return MIP(_half(-math.expm1(-g.epsilon)))
     return mip_of(g.replace_roc(), q)
 
 
+def _close_to_mip(g: PureDP | ApproxDP, q: float) -> MIP:
+    """η = max(mδ, δ + (1-δ)/(1+e^{-ε}) - max(q, 1-q)), m = min(q, 1-q), with 60 digits and rounded up."""
+    with localcontext(Context(prec=60)):
+        share, delta = Decimal(q), Decimal(g.delta)
+        rarer = min(share, 1 - share)
+        odds = 1 / (1 + (Decimal(-g.epsilon).exp() if math.isfinite(g.epsilon) else Decimal(0)))
+        gain = max(rarer * delta, delta + (1 - delta) * odds - (1 - rarer)) * (1 + Decimal("1e-45"))
+        return MIP(min(float_above(Fraction(gain)), float(rarer)), q)
+
+
 def mip_of(roc: Roc, q: float) -> MIP:
-    """Return η-MIP from the limit on the curve between "in" and "out"."""
+    """Return η-MIP from the limit on the curve between "in" and "out", with room for rounding."""
     rarer = min(q, 1.0 - q)
     likelier = 1.0 - rarer
     if q <= 0.5:
         excess = rarer * roc.divergence(likelier / rarer)
     else:
         excess = rarer * roc.reversed().divergence(likelier / rarer)
-    return MIP(min(max(excess, 0.0), rarer), q)
+    room = 2.0**-52 if excess > 0.0 and q != 0.5 else 0.0
+    return MIP(min(max(excess, 0.0) + room, rarer), q)
 
 
 def _mip_to_mip(g: MIP, train_fraction: float | None = None) -> MIP:
