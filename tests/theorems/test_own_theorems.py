@@ -1122,7 +1122,7 @@ def check_form(form, target):
                 params = {"orders": [2.0, 5.0]} if target is wi.RenyiDP else {}
                 assert_kept(source.implies(target, **params), games[1])
                 assert_kept(source.implies(target, adjacency="replace", **params), fixed[2])
-            elif form is wi.RenyiDP:
+            elif form in (wi.RenyiDP, wi.TradeOff):
                 params = {"candidates": 3} if target is wi.DifferentialIdentifiability else {}
                 game = candidates_game(law, 4, 3, (0,)) if params else games[1]
                 assert_kept(source.implies(target, **params), game)
