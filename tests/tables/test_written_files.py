@@ -121,6 +121,7 @@ def test_tables_of_repositories(tmp_path):
     assert adult.column("column 1").tolist() == ["State-gov", "?", "State-gov"]
     german = read_table(write(tmp_path / "german.data", "A11 6  A34 \n A12 48 A32\nA11 12 A34\n"))
     assert german.column("column 1").tolist() == [6.0, 48.0, 12.0]
+    assert german.notes[0] == "its cells are separated by blanks"
     test = write(tmp_path / "adult.test", b"")
     with pytest.raises(InputError, match="endings"):
         read_table(test)

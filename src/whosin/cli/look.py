@@ -60,7 +60,8 @@ def _print(found: Preview) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     for table in found.tables:
         people = f", {found.persons[table['role']]} people" if table["role"] in found.persons else ""
-        console.print(f"{table['origin']} ({table['role']}): {table['rows']} rows, {table['columns']} columns{people}")
+        role = f" ({table['role']})" if len(found.tables) > 1 else ""
+        console.print(f"{table['origin']}{role}: {table['rows']} rows, {table['columns']} columns{people}")
         for note in table["notes"]:
             console.print(f"  {note}")
     shown = Table(box=None, pad_edge=False)

@@ -10,6 +10,7 @@ from whosin.tables.schema import duplicate_rows, match_tables, row_groups, share
 from whosin.tables.stream import TableStream, as_stream, is_streamable
 from whosin.tables.stream_encoding import StreamEncoder
 from whosin.tables.table import Table
+from whosin.tables.texts import embedded, phrase_scores
 
 __all__ = [
     "Encoded",
@@ -21,11 +22,13 @@ __all__ = [
     "as_stream",
     "as_table",
     "duplicate_rows",
+    "embedded",
     "is_streamable",
     "linked",
     "look",
     "match_tables",
     "numeric_records",
+    "phrase_scores",
     "read_numeric",
     "read_table",
     "row_groups",

@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ def series_from_text(
     layout = Layout.of(data, origin, dialect, ending)
     if layout.separator == " ":
         data = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
-        layout = Layout.of(data, origin, layout.dialect, ending)
+        layout = replace(Layout.of(data, origin, layout.dialect, ending), remarks=layout.remarks)
     if len(data) == layout.start or data[layout.start : layout.start + 2 * _HEAD].isspace():
         raise InputError(f"{origin} has names but no rows")
     frame = _read_regular(data, layout)
