@@ -58,6 +58,8 @@ def test_the_same_in_json_in_python_and_in_an_audit(files):
     assert found.compared == ("age", "job")
     assert shown["columns"][2]["missing"] == {"train": 1, "holdout": 1, "synthetic": 1}
     audit = wi.audit_synthetic(*files, person="patient", rng=0).to_dict()
+    for column in shown["columns"]:
+        del column["missing"]["synthetic"]
     assert audit["preview"]["columns"] == shown["columns"]
     assert audit["preview"]["tables"] == shown["tables"]
     assert audit["left_out"] == {"row": "a running number", "key": "different in every row: a key"}

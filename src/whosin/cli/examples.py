@@ -25,6 +25,7 @@ EXAMPLES = {
     "protect": ("whosin protect records.csv --statistic mean --eta 0.1 --out mean.json",),
     "deletions": ("whosin deletions --epsilon 1 --inclusion 0.01 --threshold 0.8",),
     "serve": ("whosin serve", "whosin serve --port 9000 --no-open"),
+    "look": ("whosin look train.csv holdout.csv synthetic.csv", "whosin look people.csv --separator ';'"),
     "population gaussian": ("whosin population gaussian records.csv --epsilon 8 --delta 1e-5 --clip 2",),
     "population laplace": ("whosin population laplace records.csv --epsilon 8 --clip 2",),
     "population exponential": ("whosin population exponential records.csv --epsilon 8 --clip 2",),

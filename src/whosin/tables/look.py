@@ -105,7 +105,7 @@ def look(
     others = [tables[role] for role in ("synthetic", "reference") if role in tables]
     chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
     matched = dict(zip(tables, match_tables(*tables.values(), columns=chosen, at_least=1), strict=True))
-    found = preview_of(whole, left, chosen, person)
+    found = preview_of(whole, left, chosen, person, ROLES)
     overlaps = {f"{role} rows that repeat an earlier one": duplicate_rows(table) for role, table in matched.items()}
     pairs = [("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic"), ("train", "reference")]
     for one, other in pairs:
@@ -118,9 +118,13 @@ def look(
 
 
 def preview_of(
-    tables: Mapping[str, Any], left: Mapping[str, str], compared: Sequence[str], person: Any = None
+    tables: Mapping[str, Any],
+    left: Mapping[str, str],
+    compared: Sequence[str],
+    person: Any = None,
+    roles: Sequence[str] = ("train", "holdout", "reference"),
 ) -> Preview:
-    """Describe tables by their role; streams are described by their size and names alone."""
+    """Describe tables by their role; of the release an audit gives size and names alone, as it may be a stream."""
     described = [
         {
             "role": role,
@@ -131,7 +135,7 @@ def preview_of(
         }
         for role, table in tables.items()
     ]
-    held = {role: table for role, table in tables.items() if isinstance(table, Table)}
+    held = {role: table for role, table in tables.items() if role in roles}
     names = dict.fromkeys(name for table in tables.values() for name in table.names)
     columns = [_described(name, held, _why(name, left, compared, person)) for name in names]
     persons = {}

@@ -138,9 +138,11 @@ def _phrases(texts: Sequence[str], size: int) -> tuple[NDArray[np.int64], Codes]
     lengths = np.array([len(text) for text in plain])
     owner = np.repeat(np.arange(len(plain)), lengths)
     whole = owner[: len(hashed)] == owner[size - 1 :]
-    pairs = np.rec.fromarrays([owner[: len(hashed)][whole], _mixed(hashed[whole])], names="owner,phrase")
-    kept = np.unique(pairs)
-    return kept["owner"], kept["phrase"]
+    owner, phrases = owner[: len(hashed)][whole], _mixed(hashed[whole])
+    order = np.lexsort((phrases, owner))
+    owner, phrases = owner[order], phrases[order]
+    first = np.append(True, (owner[1:] != owner[:-1]) | (phrases[1:] != phrases[:-1]))
+    return owner[first], phrases[first]
 
 
 def _mixed(numbers: Codes) -> Codes:
