@@ -70,14 +70,14 @@ def as_numbers(frame):
 
 
 def answers(train, holdout, release, reference, route):
-    """What "auto" answers, training rows first."""
+    """What "auto" answers, training rows first, given the columns: which are attributes is read off all records."""
     parts = [train, holdout, release, reference]
     if route == "array":
         parts = [None if part is None else as_numbers(part) for part in parts]
     options = {"block_rows": 17} if route == "stream" else {}
     found = answer_queries(
-        *parts[:3], query="auto", reference=parts[3], columns=None, groups=None, n_jobs=1,
-        rng=np.random.default_rng(0), progress=lambda _: None, **options,
+        *parts[:3], query="auto", reference=parts[3], columns=None if route == "array" else train.columns, groups=None,
+        n_jobs=1, rng=np.random.default_rng(0), progress=lambda _: None, **options,
     )  # fmt: skip
     assert not found.failed
     assert np.isfinite(found.answers).all()

@@ -269,7 +269,8 @@ def _from_arrays(
     if groups is not None and (isinstance(groups, str) or _is_list_of_names(groups)):
         raise InputTypeError("groups must be labels of members and non-members with arrays: they have no column names")
     tables = [as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]
-    columns, left = choice.among(tables[:2], tables[2:])
+    # the caller's own function sees the records as they are, whatever their columns look like
+    columns, left = ([*tables[0].names], {}) if callable(query) else choice.among(tables[:2], tables[2:])
     if left:
         places = [tables[0].names.index(name) for name in columns]
         tables, flat = [table.select(columns) for table in tables], [part[:, places] for part in flat]
