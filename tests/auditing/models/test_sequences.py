@@ -107,7 +107,7 @@ def test_a_file_of_lines_is_audited_from_the_command_line(tmp_path):
     found = json.loads(done.stdout)
     assert found["query"] == "loss, zlib, min_k, min_k_plus, reference"
     assert found["advantage"]["lower"] > 0.5
-    assert [group["name"] for group in found["groups"]] == ["north"]
+    assert [group["name"] for group in found["groups"]] == ["ward=north"]
 
 
 def test_other_files_are_left_to_the_reader_of_tables(tmp_path):
