@@ -265,7 +265,11 @@ def _run_of(
         return check_number("sample_rate", rate, low=0.0, high=1.0), check_whole("steps", steps, high=MOST_STEPS)
     if rate is None and steps is None and batch_size is not None and dataset_size is not None and epochs is not None:
         return rate_and_steps(batch_size, dataset_size, epochs)
-    raise InputTypeError("a run needs sample_rate and steps, or batch_size, dataset_size and epochs")
+    raise InputTypeError(
+        "a run needs sample_rate and steps, or batch_size, dataset_size and epochs; got "
+        f"sample_rate={rate!r}, steps={steps!r}, batch_size={batch_size!r}, dataset_size={dataset_size!r}, "
+        f"epochs={epochs!r}"
+    )
 
 
 def _smallest_noise(excess: Callable[..., float], wanted: float, start: float) -> float:
