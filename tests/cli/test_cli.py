@@ -259,7 +259,7 @@ MISTAKES = [
     (["explain", "--eta", "0.6"], "eta", "0.6"),
     (["explain", "--noise-multiplier", "1"], "--sample-rate", "--steps"),
     (["explain", "--steps", "5", "--sample-rate", "0.1"], "--noise-multiplier"),
-    (["explain", "--noise-multiplier", "1", "--sample-rate", "2", "--steps", "5"], "sample_rate", "2"),
+    (["explain", "--noise-multiplier", "1", "--sample-rate", "2", "--steps", "5"], "--sample-rate", "2"),
     (["explain", "--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "-5"], "steps", "-5"),
     (["explain", "--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "1.5"], "--steps"),
     (["explain", "--noise-multiplier", "1", "--sample-rate", "0.1", "--steps", "99999999999999999999"], "steps"),

@@ -38,6 +38,7 @@ COMMANDS = {
     "deletions": (["--epsilon", "1", "--inclusion", "0.1", "--threshold", "0.5"], "whosin.unlearning._capacity"),
     "demo": ([], "whosin.cli.demo.run"),
     "audit": (["--scores", "{}/scores.csv"], "whosin.tables.reading.series_from_text"),
+    "look": (["{}/train.csv"], "whosin.tables.look"),
     "protect": (
         ["{}/train.csv", "--statistic", "mean", "--eta", "0.1", "--out", "{}/out.json"],
         "whosin.tables.reading.series_from_text",

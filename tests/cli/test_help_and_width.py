@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import whosin as wi
 from whosin.cli.app import app
 from whosin.cli.examples import EXAMPLES
+from whosin.cli.forms import forms
 from whosin.cli.show_audit import show
 
 
@@ -74,3 +75,14 @@ def test_colour_is_for_terminals(found, monkeypatch, capsys):
     monkeypatch.delenv("NO_COLOR", raising=False)
     show(found)
     assert re.match(r"\x1b\[1;31mLeak found", capsys.readouterr().out)
+
+
+def test_forms_of_the_page_name_no_file_of_the_server():
+    """Whatever a command takes as a path is an upload on the page, or is not there."""
+    paths = {"candidates", "certificate", "audit-json", "journal", "out", "ledger", "report"}
+    for tool in forms(app).values():
+        for command in tool.commands:
+            assert not paths & {field.name for field in command.fields}
+            kinds = {field.name: field.kind for field in command.fields}
+            assert kinds.get("epsilon", "number") == "number"
+            assert kinds.get("records", "file") == kinds.get("data", "file") == "file"

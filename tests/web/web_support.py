@@ -92,11 +92,11 @@ class Server:
         self.base = self.url.partition("?")[0]
 
     def workers(self):
-        """Return the processes that the server started (Linux)."""
+        """Return the processes that the server started for audits (Linux)."""
         found = []
         for path in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
             found += [int(word) for word in path.read_text().split()]
-        return found
+        return [pid for pid in found if b"whosin.web.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     def end(self, how=signal.SIGINT):
         """End the server and return its exit code and what it said on standard error."""

@@ -21,7 +21,7 @@ TABS = {
     "population": (
         "What does ε mean on these records?",
         "The labelled ε, and what it means for somebody who does not know who was drawn.",
-        "population gaussian", "population laplace", "population exponential",
+        "population gaussian", "population laplace",
     ),
     "ledger": (
         "What was released so far?",
@@ -59,12 +59,13 @@ def _field(parameter: Any) -> Field | None:
     name = max(parameter.opts, key=len).removeprefix("--")
     if name in LEFT_OUT or getattr(parameter, "is_flag", False):
         return None
-    # newer versions of Typer keep the Python type, older ones that of Click
-    given = getattr(parameter, "bare_type", None) or getattr(parameter, "type", None)
-    word = str(getattr(given, "__name__", None) or getattr(given, "name", ""))
-    kind = "number" if word.split(" ")[0] in ("float", "int", "integer") else "text"
+    word = _type_of(parameter)
     if parameter.param_type_name == "argument" or name == "data":
         kind = "file"
+    elif word in ("path", "file", "filename"):
+        return None  # a visitor must not name files of the server
+    else:
+        kind = "number" if word in ("float", "int", "integer") else "text"
     default = parameter.default if isinstance(parameter.default, int | float | str) else ""
     label = "Records" if parameter.param_type_name == "argument" else name.replace("-", " ").capitalize()
     return Field(
@@ -75,3 +76,11 @@ def _field(parameter: Any) -> Field | None:
         str(default),
         bool(parameter.required),
     )
+
+
+def _type_of(parameter: Any) -> str:
+    """Return the type of an option in a word: newer versions of Typer keep the Python type, older ones Click's."""
+    described = getattr(parameter, "type_descriptor", None)
+    given = getattr(parameter, "type", None) if described is None else described.annotation
+    word = str(getattr(given, "__name__", None) or getattr(given, "name", None) or given)
+    return word.split(" ")[0].lower()

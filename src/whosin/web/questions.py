@@ -77,7 +77,11 @@ class Desk:
 
     def warm(self) -> None:
         """Start a helper in the background, so that the first heavy question does not wait for its imports."""
-        threading.Thread(target=self._ask, args=(_load,), daemon=True).start()
+        threading.Thread(target=self._warm, daemon=True).start()
+
+    def _warm(self) -> None:
+        with contextlib.suppress(InputError, OSError):  # the server may end meanwhile
+            self._ask(_load)
 
     def close(self) -> None:
         """End the helpers."""

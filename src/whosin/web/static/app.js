@@ -103,6 +103,9 @@
     const sending = document.getElementById("sending"), sent = document.getElementById("sent");
     form.addEventListener("htmx:configRequest", (event) => {
       event.detail.parameters.delete("what");
+      for (const field of form.querySelectorAll("input:enabled")) {
+        if (field.type !== "file" && field.value === "") event.detail.parameters.delete(field.name);
+      }
       for (const field of form.querySelectorAll('input[type="file"]:enabled')) {
         if (!field.files.length) event.detail.parameters.delete(field.name);
       }
