@@ -12,7 +12,6 @@ EXAMPLES = {
         "whosin audit --train train.csv --holdout holdout.csv --synthetic release.csv --report audit.pdf",
         "whosin audit --scores scores.csv --member-column member --json",
     ),
-    "look": ("whosin look train.csv holdout.csv release.csv",),
     "explain": (
         "whosin explain --epsilon 8 --delta 1e-5",
         "whosin explain --noise-multiplier 0.8 --sample-rate 0.004 --steps 2000 --prior 0.01",
