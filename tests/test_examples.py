@@ -48,16 +48,19 @@ WITHOUT = set(
     """
     Audit DPSGDAdapter Estimate Guarantee Ledger ReferenceModels TorchAdapter TorchModel audit_synthetic
     audit_training auditing.Audit auditing.Band auditing.Comparison auditing.Copies auditing.Dependence
-    auditing.Drift auditing.Estimate auditing.Experiment auditing.GroupRow auditing.GroupTable
-    auditing.Individual auditing.OneRunAudit auditing.OneRunComparison auditing.ReleaseSize
+    auditing.Drift auditing.Estimate auditing.Experiment auditing.GroupRow auditing.GroupTable auditing.Individual
+    auditing.OneRunAudit auditing.OneRunComparison auditing.ReleaseSize auditing.RevealingColumns
     auditing.SyntheticAudit auditing.TprAtFpr auditing.Verdict auditing.audit_synthetic auditing.count_copies
-    auditing.run_audit bounds.Bound bounds.BoundsTable ledger.Budget ledger.Composition ledger.Entry
-    ledger.Ledger ledger.Total ledger.Verification mechanisms.AdditiveMechanism mechanisms.FiniteMechanism
-    mechanisms.KMax mechanisms.NormExponential mechanisms.SecureSource mechanisms.SeededSource mechanisms.Source
-    mechanisms.Subsampled population.PopulationPrivacy population.exponential population.gaussian
-    population.laplace population.largest_epsilon protect protection.Certificate protection.Release
-    protection.SumQuery protection.protect report risks.Risk risks.resolve train_dpsgd worlds.ContinuousGame
-    worlds.FiniteGame worlds.Game worlds.World worlds.bounded_independent worlds.explicit
+    auditing.run_audit bounds.Bound bounds.BoundsTable ledger.Budget ledger.Composition ledger.Entry ledger.Ledger
+    ledger.Total ledger.Verification mechanisms.AdditiveMechanism mechanisms.FiniteMechanism mechanisms.KMax
+    mechanisms.NormExponential mechanisms.SecureSource mechanisms.SeededSource mechanisms.Source
+    mechanisms.Subsampled population.PopulationPrivacy population.exponential population.gaussian population.laplace
+    population.largest_epsilon protect protection.Certificate protection.JointCertificate protection.Release
+    protection.SumQuery protection.protect report risks.Risk risks.resolve tables.Encoded tables.Preview
+    tables.StreamEncoder tables.Table tables.TableEncoder tables.TableStream tables.as_stream tables.as_table
+    tables.duplicate_rows tables.is_streamable tables.match_tables tables.numeric_records tables.read_numeric
+    tables.row_groups tables.shared_rows train_dpsgd worlds.ContinuousGame worlds.FiniteGame worlds.Game
+    worlds.World worlds.bounded_independent worlds.explicit
     """.split()  # noqa: SIM905
 )
 
