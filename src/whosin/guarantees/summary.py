@@ -31,7 +31,11 @@ def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
 
 
 _SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "eta": "η", "gamma": "γ", "rho": "ρ"}
-_NEIGHBOURS = {"add_remove": "one person added or removed", "replace": "one person replaced"}
+_NEIGHBOURS = {
+    "add_remove": "one person added or removed",
+    "replace": "one person replaced",
+    "zero_out": "one person replaced by an empty record",
+}
 
 
 def in_words(guarantee: Guarantee) -> str:

@@ -35,7 +35,18 @@ EVERY_PAIR = ("adjacent bound", "ball")
 
 @dataclass(frozen=True, eq=False)
 class JointCertificate(Promised):
-    """A limit on what any attacker learns about who was drawn from several releases of one drawn half together."""
+    """A limit on what any attacker learns about who was drawn from several releases of one drawn half together.
+
+    Examples
+    --------
+    Two means with η = 0.05 each, had they been taken of the same drawn half:
+
+    >>> import numpy as np, whosin as wi
+    >>> records = np.arange(8.0)[:, None]
+    >>> first, second = (wi.protect("mean", records, eta=0.05).certificate for _ in range(2))
+    >>> round(first.compose(second, same_draw=True).mip.eta, 3)
+    0.1
+    """
 
     parts: tuple[Certificate, ...]
     mip: MIP
