@@ -47,11 +47,10 @@ NO_ATTRIBUTES = {
     "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "different in every row, and called an id"),
     "hash": (keys, "different in every row: a key"),
     "note": (texts, "free text, names or keys|: a key"),
-    "country": (lambda rng, n: ["DE"] * n, "the same in every row"),
-    "nothing": (lambda rng, n: [None] * n, "the same in every row"),
-    "zero": (lambda rng, n: np.zeros(n), "the same in every row"),
 }
 ATTRIBUTES = {
+    "country": lambda rng, n: ["DE"] * n,  # the same in every row: changes no answer
+    "nothing": lambda rng, n: [None] * n,
     "many numbers": lambda rng, n: rng.choice(10**9, n, replace=False),  # all different, by no means row numbers
     "visit_id": lambda rng, n: rng.integers(0, 20, n),  # called an id, and repeats
     "valid": lambda rng, n: rng.choice(10**9, n, replace=False),  # ends in "id", and is no id

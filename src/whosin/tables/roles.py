@@ -2,17 +2,17 @@
 
 A column is left out if, in the records (the training rows, and the held-out rows, each on their own),
 
-1. it is the same in every row;
-2. it is a running number, or whole numbers that are all different in at least 20 rows although they lie so close that
-   an attribute would repeat: n different numbers within a span of n²/20 or less. Numbers drawn independently by any law
-   on that span are all different with probability at most exp(−n(n−1)/(2·span)) < e⁻⁹: the uniform law repeats least;
-3. it is whole numbers that are all different in at least 20 rows, is called an id (``id``, ``patient_id``, ``key``,
+1. it is a running number of at least 20 rows, or whole numbers that are all different in so many although they lie so
+   close that an attribute would repeat: n different numbers within a span of n²/20 or less. Numbers that any law draws
+   independently on that span are all different with probability at most exp(−n(n−1)/(2·span)) < e⁻⁹;
+2. it is whole numbers that are all different in at least 20 rows, is called an id (``id``, ``patient_id``, ``key``,
    ``index`` and the like), and no value of it appears in the release;
-4. it is text that is mostly different (more than half of at least 20 cells), and no value of it appears in the release.
+3. it is text that is mostly different (more than half of at least 20 cells), and no value of it appears in the release.
 
-By 3 and 4 what a release repeats is always compared: a copied name or key is a leak. The rules do not see which side is
-which, so they favour neither. What is left out is named with the reason; ``keep=`` compares it all the same, and
-``columns=`` switches the rules off.
+By 2 and 3 what a release repeats is always compared: a copied name or key is a leak. Columns that are the same in every
+row stay: they change no answer, and leaving them out would let the answers about a record depend on others. The rules
+do not see which side is which, so they favour neither. What is left out is named with the reason; ``keep=`` compares it
+all the same, and ``columns=`` switches the rules off.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def attributes(
 
     Notes
     -----
-    O(rows log rows) for a column of whole numbers or text, and a reading of the release for those of rules 3 and 4.
+    O(rows log rows) for a column of whole numbers or text, and a reading of the release for those of rules 2 and 3.
     """
     every = [*records, *others]
     known = dict.fromkeys(name for table in every for name in table.names)
@@ -75,11 +75,8 @@ def attributes(
         elif name not in keep and (why := _reason(name, records, others)) is not None:
             left[name] = why
     if all(name in left for name in records[0].names):
-        constant = [name for name, why in left.items() if why == CONSTANT]
-        if not constant:
-            reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
-            raise InputError(f"there must be a column to compare, got none: {reasons}; keep=[...] compares them")
-        left = {name: why for name, why in left.items() if name not in constant}
+        reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
+        raise InputError(f"there must be a column to compare, got none: {reasons}; keep=[...] compares them")
     check_same_names([(table.origin, [name for name in table.names if name not in left]) for table in every])
     return [name for name in records[0].names if name not in left], left
 
@@ -108,9 +105,6 @@ def said(left: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"column {name!r} was left out: {why} (keep it by name to compare it)" for name, why in left.items())
 
 
-CONSTANT = "the same in every row"
-
-
 def _reason(name: str, records: Sequence[Table], others: Sequence[Table | TableStream]) -> str | None:
     """Say why a column is no attribute, or return None."""
     here = [table for table in records if name in table.names]
@@ -119,8 +113,6 @@ def _reason(name: str, records: Sequence[Table], others: Sequence[Table | TableS
         running = bool(tables) and all(is_running(_column(table, name)) for table in tables)
         return "a running number" if running else None
     sides = [_column(table, name) for table in here]
-    if len(here) == len(records) and _is_constant(sides):
-        return CONSTANT
     if all(is_running(side) for side in sides):
         return "a running number"
     if not all(_mostly_different(side) for side in sides):
@@ -140,18 +132,9 @@ def _column(table: Table, name: str) -> Column:
     return table.columns[table.names.index(name)]
 
 
-def _is_constant(sides: Sequence[Column]) -> bool:
-    first = sides[0]
-    if first.kind == "category":
-        values = {label for side in sides for label in side.labels}
-        gaps = [bool(side.missing.any()) for side in sides]
-        return (len(values) == 1 and not any(gaps)) or not values
-    return all(np.array_equal(side.values, np.full(len(side), first.values[0])) for side in sides)
-
-
 def is_running(column: Column) -> bool:
-    """Whether each row has the number of the row before it, and 1 more."""
-    if column.kind != "number" or len(column) < 3:
+    """Whether each of at least 20 rows has the number of the row before it, and 1 more."""
+    if column.kind != "number" or len(column) < FEWEST_ROWS:
         return False
     return bool(np.all(np.diff(column.values[:10]) == 1.0)) and bool(np.all(np.diff(column.values) == 1.0))
 
