@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, MissingExtraError, check_choice
+from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
 from whosin.tables.cells import dates_in
 from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
@@ -248,9 +248,7 @@ def _read_sheet(path: Path, sheet: str | None) -> _Read:
     try:
         import fastexcel
     except ImportError as error:
-        raise MissingExtraError(
-            f"{path.name} is a workbook, which needs the extra 'excel': pip install 'whosin[excel]', or save it as CSV"
-        ) from error
+        raise missing_extra(f"{path.name} is a workbook, which needs fastexcel (or save it as CSV)", "excel") from error
     try:
         names = fastexcel.read_excel(path.read_bytes()).sheet_names
         if sheet is not None and sheet not in names:

@@ -11,8 +11,9 @@ A column is left out if, in the records (the training rows, and the held-out row
 
 By 2 and 3 what a release repeats is always compared: a copied name or key is a leak. Columns that are the same in every
 row stay: they change no answer, and leaving them out would let the answers about a record depend on others. The rules
-do not see which side is which, so they favour neither. What is left out is named with the reason; ``keep=`` compares it
-all the same, and ``columns=`` switches the rules off.
+do not see which side is which, so they favour neither; they do look at records that are counted, and that can matter
+little: rule 1 drops an attribute with probability below e⁻⁹, and what 2 and 3 drop equals no cell of the release. What
+is left out is named with the reason; ``keep=`` compares it all the same, and ``columns=`` switches the rules off.
 """
 
 from __future__ import annotations
