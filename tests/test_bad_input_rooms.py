@@ -575,7 +575,7 @@ HELPFUL = {
     "Parquet pages": r"^pages.parquet must be Parquet.*: the number of values of a page is stated as -3,",
     "Parquet rows": r"^false.parquet is damaged: it states 10 rows and holds 300003$",
     "NumPy rows": r"^false.npy must be an array that fits into memory, got a header that states more",
-    "classifier records": r"^model must accept the records of members, got from its predict_proba ValueError: X has 1",
+    "classifier records": r"^model must predict the records of members, got from it ValueError: X has 1",
     "generator fails": r"model must be an object that can generate 25 records, got from it RuntimeError: out of order$",
     "generator columns": r"^query: none could be answered: synthetic must be records like train.* got \(1,\)$",
     "references number": r"^models must be a whole number of at least 2 and at most 1000000, got 1000000000000000000$",

@@ -24,13 +24,14 @@ def _records(bits, columns=2):
 def _canaries(data):
     """One run with canaries, wrong labels, and small changes of records."""
     from whosin.auditing import models as m
+    from whosin.auditing import runs
 
     bits = Bytes(data)
     kind = bits.whole(3)
     if kind == 0:
         given = bits.odd((None, _records(bits)), ((), 3))
         score = bits.odd(("loss", lambda model, X, y: bits.numbers(len(X))), ("gradients", "", None, lambda *_: None))
-        found = m.audit_training(
+        found = runs.audit_training(
             Rare(), given, _records(bits), score=score, guesses=bits.usual(None, 2), delta=bits.share(), rng=0
         )
         check_json(found.to_dict())
@@ -39,7 +40,7 @@ def _canaries(data):
     elif kind == 1:
         X, y = _records(bits)
         wrong = bits.odd((None, [0, 1], ["a", "b"]), ([0], [], 3, [0, 0], [[0, 1]], [None, 1]))
-        shown, labels = m.mislabelled(X, y, bits.usual(1, 3), classes=wrong, rng=0)
+        shown, labels = runs.mislabelled(X, y, bits.usual(1, 3), classes=wrong, rng=0)
         assert len(shown) == len(labels)
     else:
         images = bits.odd((bits.numbers(3, 2, 3), bits.numbers(2, 1, 2, 2)), (bits.numbers(3, 4), [], None, "x"))

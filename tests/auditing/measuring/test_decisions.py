@@ -39,7 +39,10 @@ def test_states_and_the_scope_of_their_upper_limit(state, limits, options):
     assert COVERED in found.sentence, "an upper limit is nothing without the attackers that it covers"
     assert f"{limits[1]:g}" in found.sentence
     assert "95% confidence" in found.sentence
-    assert found.to_dict() == {"state": state, "sentence": str(found), "tolerate": options.get("tolerate")}
+    parts = {name: getattr(found, name) for name in ("title", "headline", "details")}
+    expected = {"state": state, "sentence": str(found), "tolerate": options.get("tolerate"), **parts}
+    assert found.to_dict() == expected
+    assert all(len(part) > 5 for part in parts.values())
 
 
 def test_all_states_are_shown_here():
@@ -55,7 +58,9 @@ def test_a_problem_allows_no_verdict(limits, tolerate):
 
 
 def test_words():
-    assert "40 of 100 members while wrongly accusing fewer than 1 of 100 outsiders" in verdict(0.1, 0.5).sentence
+    picked = "40 of 100 people in the data can be picked out while fewer than 1 of 100 outsiders is wrongly accused."
+    assert verdict(0.1, 0.5).headline == picked
+    assert verdict(0.0, 0.2).headline == "Up to 20 of 100 people may still be picked out beyond chance."
     assert "does not show that there is none" in verdict(0.0, 0.2).sentence
     assert "Other attackers are not covered" in verdict(0.05, 0.2, tolerate=0.2).sentence
     assert "about 123 people on each side would show it" in verdict(0.0, 0.3, tolerate=0.2, needed=123).sentence
@@ -93,7 +98,7 @@ def test_audits_reach_every_state(shift, tolerate, state):
     assert found.verdict.state == state
     assert found.covered in found.verdict.sentence
     assert found.explain().startswith(found.verdict.sentence)
-    assert str(found).startswith(f"{state}: ")
+    assert str(found).startswith(f"{found.verdict.title}: ")
     assert found.to_dict()["verdict"] == found.verdict.to_dict()
 
 

@@ -58,14 +58,17 @@ def _close_to_mip(g: PureDP | ApproxDP, q: float) -> MIP:
 
 
 def mip_of(roc: Roc, q: float) -> MIP:
-    """Return η-MIP from the limit on the curve between "in" and "out", with room for rounding."""
+    """Return η-MIP from the limit on the curve between "in" and "out", with room for rounding.
+
+    The rarer share times TPR - γ·FPR, each of which is at most 1 and off by an ulp where the difference is positive.
+    """
     rarer = min(q, 1.0 - q)
     likelier = 1.0 - rarer
     if q <= 0.5:
         excess = rarer * roc.divergence(likelier / rarer)
     else:
         excess = rarer * roc.reversed().divergence(likelier / rarer)
-    room = 2.0**-52 if excess > 0.0 and q != 0.5 else 0.0
+    room = 3.0 * 2.0**-52 * rarer if excess > 0.0 and q != 0.5 else 0.0
     return MIP(min(max(excess, 0.0) + room, rarer), q)
 
 
