@@ -142,7 +142,7 @@ def test_an_audit_is_summarised():
     "audit", [3, {}, {"advantage": 3}, {"advantage": {"estimate": math.nan}}, {"advantage": {"estimate": "0.5"}}]
 )
 def test_strange_audits(audit):
-    with pytest.raises((InputError, InputTypeError), match="audit must (be|have)"):
+    with pytest.raises((InputError, InputTypeError), match=r"audit must (be|have)"):
         audit_summary(audit)
 
 

@@ -340,7 +340,7 @@ def test_a_display_draws_on_given_axes_and_keeps_them(name):
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match="plots need Matplotlib: pip install .*matplotlib"):
+    with pytest.raises(MissingExtraError, match=r"plots need Matplotlib: pip install .*matplotlib"):
         DISPLAYS[name]().plot()
 
 

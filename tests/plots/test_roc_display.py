@@ -101,7 +101,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
             monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(MissingExtraError, match="plots need Matplotlib: pip install .*matplotlib") as caught:
+    with pytest.raises(MissingExtraError, match=r"plots need Matplotlib: pip install .*matplotlib") as caught:
         CURVE.plot()
     assert isinstance(caught.value, ImportError)
 

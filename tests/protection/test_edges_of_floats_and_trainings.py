@@ -11,10 +11,11 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.svm import SVC, LinearSVR
 
+from experiments.izzo.noise import izzo_noise
 from whosin.errors import CalibrationError, InputError, InputTypeError
 from whosin.mechanisms.secure import SeededSource
 from whosin.numerics.shift import AveragedShift, lengths
-from whosin.protection import SumQuery, izzo_noise, protect
+from whosin.protection import SumQuery, protect
 from whosin.protection.plan import Ball
 
 COLUMN = np.random.default_rng(0).standard_normal(40)

@@ -254,7 +254,7 @@ def test_the_choice_of_route(monkeypatch):
     assert subset_softmax._route("auto", 2**30, 10, 1000.0) == "direct"
     monkeypatch.setattr(subset_softmax, "has_numba", lambda: False)
     assert subset_softmax._route("auto", 2**30, 10, 0.0) == "blas"
-    with pytest.raises(MissingExtraError, match="needs numba: pip install .*numba"):
+    with pytest.raises(MissingExtraError, match=r"needs numba: pip install .*numba"):
         subset_laws(example_logits(), 6, method="fused")
 
 
