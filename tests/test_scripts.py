@@ -19,7 +19,9 @@ SCRIPTS = sorted(
 def start(script: str) -> None:
     """Run a script of this tree in this process; those of the package experiments as ``python -m`` does."""
     if script.startswith("experiments/"):
-        runpy.run_module(script.removesuffix(".py").replace("/", "."), run_name="__main__", alter_sys=True)
+        name = script.removesuffix(".py").replace("/", ".")
+        sys.modules.pop(name, None)  # another test may have imported it, of which runpy warns
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
         runpy.run_path(str(ROOT / script), run_name="__main__")
 
