@@ -33,6 +33,20 @@ def test_neighbours_differ_by_at_most_the_shift():
                 assert values[x][0] <= values[y][1] + (lost + gamma * kept) / 9 * tv
 
 
+def test_a_record_speaks_no_farther_than_its_room():
+    f = np.random.default_rng(2).exponential(size=24)
+    values, first = np.unique(f, return_index=True)
+    sweep = most_exposed._Sweep(values, first, f, 9, 1.5, 0.02)
+    sweep.solve(np.array([0, 23]))
+    laws = SubsetSumLaws(f, 9, 1.5, records=[int(first[8])])
+    reach = sweep._reach(laws, int(first[8]))
+    moved, gamma = math.erf(reach / (2 * math.sqrt(2) * 1.5)), math.exp(sweep.largest)
+    assert reach > 0.0
+    for swapped, (lost, kept) in ((False, (15, 9)), (True, (9, 15))):
+        upper = laws.divergence(int(first[8]), sweep.largest, swapped)[1]
+        assert upper + (lost + gamma * kept) / 23 * moved <= 0.02
+
+
 def test_too_little_noise_is_left_open(monkeypatch):
     monkeypatch.setattr(most_exposed, "MOST_SOLVED", 6)
     limits = exact_largest(np.random.default_rng(0).standard_normal(300), 150, 0.05, 0.001)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for
 from whosin.population.sums import hermite
@@ -83,6 +84,20 @@ class _NoError:
 
     unshared = shared = tails = np.zeros(9)
     degree = 8
+
+
+def test_what_is_beyond_the_last_degree_counts():
+    """Against the formula of the statement on a dense grid of half-lines, with an error above all degrees only."""
+    tail, u, gamma = 0.05, 0.4, math.exp(0.2)
+
+    class Beyond(_NoError):
+        tails = np.full(9, tail)
+
+    t = np.linspace(-8.0, 8.0, 40_001)
+    part = lambda v: np.minimum(0.5, tail / 2 + np.sqrt(v + tail**2 / 4))  # noqa: E731
+    above, below = ndtr(u / 2 - t), ndtr(-u / 2 - t)
+    stated = float(np.max(above - gamma * below + tail * (part(above) + gamma * part(below))))
+    assert stated <= _divergence(Beyond(), u, u, 0.2, 0.0) <= stated + 1e-3
 
 
 @pytest.mark.parametrize(("columns", "count", "epsilon", "most"), [(2, 80, 3.0, 1.12), (12, 100, 1.0, 1.06)])

@@ -119,12 +119,13 @@ class _Halves:
         covariance = np.eye(pool.shape[1]) + growth * (half.T @ half)
         values, vectors = np.linalg.eigh(covariance)
         self.eta = half @ (vectors / np.sqrt(values))
-        self.lengths = np.linalg.norm(self.eta, axis=1) * (1.0 + _SLACK)
+        norms = np.linalg.norm(self.eta, axis=1)
+        self.directions = self.eta / np.maximum(norms, 1e-300)[:, None]
+        self.lengths = norms * (1.0 + _SLACK)
         q = growth**2 * self.lengths**2
         self.stretch = 1.0 / (1.0 - q)
         self.shifts = 2.0 * np.sqrt(q * self.stretch)
         self.eigenvalues = np.clip(1.0 - 1.0 / values[::-1], 0.0, None) * (1.0 + _SLACK) + 1e-15
-        self.directions = self.eta / np.maximum(self.lengths, 1e-300)[:, None]
 
     @cached_property
     def norms(self) -> tuple[Array, Array]:
@@ -296,7 +297,7 @@ def _group_limits(halves: _Halves, group: NDArray[np.int64], delta: float) -> Ar
     cells = np.ceil(np.log(np.maximum(shifts, floor) / floor) / math.log(CELL_RATIO) - 1e-9).astype(np.int64)
     for cell in np.unique(cells)[::-1]:
         rows = cells == cell
-        low, high = float(shifts[rows].min()) * (1.0 - 2.0 * _SLACK), float(shifts[rows].max())
+        low, high = float(shifts[rows].min()) * (1.0 - 100.0 * _SLACK), float(shifts[rows].max())
         limits[rows] = _smallest_epsilon(errors, low, high, delta)
     return limits
 
