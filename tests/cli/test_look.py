@@ -58,10 +58,8 @@ def test_the_same_in_json_in_python_and_in_an_audit(files):
     assert found.compared == ("age", "job")
     assert shown["columns"][2]["missing"] == {"train": 1, "holdout": 1, "synthetic": 1}
     audit = wi.audit_synthetic(*files, person="patient", rng=0).to_dict()
-    for column in shown["columns"]:
-        del column["missing"]["synthetic"]
-    assert audit["preview"]["columns"] == shown["columns"]
-    assert audit["preview"]["tables"] == shown["tables"]
+    assert audit["preview"] == shown
+    assert shown["overlaps"]["train rows that appear in holdout"] == 11
     assert audit["left_out"] == {"row": "a running number", "key": "different in every row: a key"}
 
 
@@ -70,3 +68,13 @@ def test_one_file_alone_and_too_many(files):
     many = run(*[files[0]] * 5)
     assert (many.exit_code, "at most 4 files, got 5" in many.stderr) == (2, True)
     assert "no such file" in run("none.csv").stderr
+
+
+def test_an_audit_of_a_release_in_blocks_repeats_what_is_in_memory(files):
+    pl.read_csv(files[2], separator=";", null_values="?").write_parquet(files[2].with_suffix(".parquet"))
+    audit = wi.audit_synthetic(*files[:2], files[2].with_suffix(".parquet"), person="patient", block_rows=7, rng=0)
+    shown, whole = audit.to_dict()["preview"], wi.tables.look(*files, person="patient").to_dict()
+    assert [table["rows"] for table in shown["tables"]] == [40, 40, 40]
+    assert shown["compared"] == whole["compared"] == ["age", "job"]
+    assert shown["overlaps"].items() < whole["overlaps"].items()
+    assert {"train rows that appear in holdout", "train people who are in holdout"} < set(shown["overlaps"])

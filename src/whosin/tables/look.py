@@ -7,16 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from whosin.errors import InputError
 from whosin.tables.frames import as_table
 from whosin.tables.reading import read_table
 from whosin.tables.roles import ColumnChoice
-from whosin.tables.schema import duplicate_rows, match_tables, shared_rows
+from whosin.tables.schema import match_tables, row_groups
+from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
 __all__ = ["Preview", "look", "preview_of"]
 
 ROLES = ("train", "holdout", "synthetic", "reference")
+_PAIRS = (("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic"), ("train", "reference"))
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class Preview:
         return {
             "tables": [dict(table) for table in self.tables],
             "columns": [dict(column) for column in self.columns],
+            "compared": list(self.compared),
             "persons": dict(self.persons),
             "overlaps": dict(self.overlaps),
         }
@@ -104,45 +110,53 @@ def look(
     records = [tables[role] for role in ("train", "holdout") if role in tables]
     others = [tables[role] for role in ("synthetic", "reference") if role in tables]
     chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
-    matched = dict(zip(tables, match_tables(*tables.values(), columns=chosen, at_least=1), strict=True))
-    found = preview_of(whole, left, chosen, person, ROLES)
-    overlaps = {f"{role} rows that repeat an earlier one": duplicate_rows(table) for role, table in matched.items()}
-    pairs = [("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic"), ("train", "reference")]
-    for one, other in pairs:
-        if one in matched and other in matched:
-            overlaps[f"{one} rows that appear in {other}"] = shared_rows(matched[one], matched[other])
-    if "holdout" in found.persons and "train" in found.persons:
-        ours, theirs = (set(whole[role].column(str(person)).tolist()) for role in ("train", "holdout"))
-        overlaps["train people who are in holdout"] = len(ours & theirs)
-    return Preview(found.tables, found.columns, found.persons, overlaps)
+    matched = match_tables(*tables.values(), columns=chosen, at_least=1)
+    return preview_of(whole, left, chosen, dict(zip(tables, row_groups(*matched), strict=True)), person)
 
 
 def preview_of(
-    tables: Mapping[str, Any],
+    tables: Mapping[str, Table | TableStream],
     left: Mapping[str, str],
     compared: Sequence[str],
+    rows: Mapping[str, NDArray[np.int64]],
     person: Any = None,
-    roles: Sequence[str] = ("train", "holdout", "reference"),
 ) -> Preview:
-    """Describe tables by their role; of the release an audit gives size and names alone, as it may be a stream."""
+    """Describe tables by their role, as :func:`look` and every audit do.
+
+    ``rows`` has a number for every row of each table in memory, the same exactly for rows that are equal in the columns
+    compared. Of a release that is read in blocks there are size and names alone.
+    """
     described = [
         {
             "role": role,
             "origin": table.origin,
             "rows": table.rows,
             "columns": len(table.names),
-            "notes": list(getattr(table, "notes", ())),
+            "notes": list(table.notes),
         }
         for role, table in tables.items()
     ]
-    held = {role: table for role, table in tables.items() if role in roles}
+    held = {role: table for role, table in tables.items() if isinstance(table, Table)}
     names = dict.fromkeys(name for table in tables.values() for name in table.names)
     columns = [_described(name, held, _why(name, left, compared, person)) for name in names]
-    persons = {}
-    if isinstance(person, str):
-        here = {role: table for role, table in held.items() if person in table.names}
-        persons = {role: len(set(table.column(person).tolist())) for role, table in here.items()}
-    return Preview(tuple(described), tuple(columns), persons)
+    overlaps = {
+        f"{role} rows that repeat an earlier one": len(numbers) - len(np.unique(numbers))
+        for role, numbers in rows.items()
+    }
+    for one, other in _PAIRS:
+        if one in rows and other in rows:
+            overlaps[f"{one} rows that appear in {other}"] = int(np.isin(rows[one], rows[other]).sum())
+    people = _people(held, person)
+    if "train" in people and "holdout" in people:
+        overlaps["train people who are in holdout"] = len(people["train"] & people["holdout"])
+    return Preview(tuple(described), tuple(columns), {role: len(who) for role, who in people.items()}, overlaps)
+
+
+def _people(tables: Mapping[str, Table], person: Any) -> dict[str, set[Any]]:
+    """Return whose rows each table has, where a column says so."""
+    if not isinstance(person, str):
+        return {}
+    return {role: set(table.column(person).tolist()) for role, table in tables.items() if person in table.names}
 
 
 def _why(name: str, left: Mapping[str, str], compared: Sequence[str], person: Any) -> str | None:
@@ -164,8 +178,6 @@ def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[
 
 
 def _different(column: Any) -> int:
-    import numpy as np
-
     if column.kind == "category":
         return len(column.labels)
     return len(np.unique(column.values[~column.missing]))

@@ -49,6 +49,8 @@ class TableStream:
     rows: int
     block_rows: int
     _open: Callable[[list[str]], Iterator[pl.DataFrame]] = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    """What was recognised when the file was read."""
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -235,10 +235,11 @@ def _from_stream(
     given = [*given[:2], stream, *given[2:]]
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
     rows = _row_numbers(cells)
-    roles = dict(zip(_NAMES, [*tables[:2], stream, *tables[2:]], strict=False))
+    by_role = dict(zip(names, rows, strict=False))
+    every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
     common = {
         "left_out": left,
-        "preview": preview_of(roles, left, columns, person),
+        "preview": preview_of(dict(zip(_NAMES, every, strict=False)), left, columns, by_role, person),
         "closest": release.closest,
         **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
@@ -340,11 +341,13 @@ def _from_tables(
         progress=progress,
     )
     answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    rows = _row_numbers(cells)
+    by_role = dict(zip(_NAMES, rows, strict=False))
     common: dict[str, Any] = {
         "left_out": left,
-        "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, person),
+        "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, by_role, person),
         "closest": order[release.closest],
-        **_about_tables(release, encoder.notes, _row_numbers(cells), matched, prints, chance),
+        **_about_tables(release, encoder.notes, rows, matched, prints, chance),
         "groups": group_labels(groups, tables[0], tables[1]),
         "person": _person(person, tables),
         "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
