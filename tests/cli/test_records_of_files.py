@@ -70,14 +70,14 @@ def test_statistics_by_name(people, tmp_path):
 
 
 def test_what_cells_and_coefficients_are():
-    from whosin.cli.statistics import statistic_of
+    from whosin.cli.statistics import statistics_of
 
     rows = np.array([[1.0, 0.0], [5.0, 1.0], [9.0, 1.0], [10.0, 0.0], [-1.0, 0.0]])
-    cells = statistic_of("histogram", ["0,5,10", "0,1,2"], None, ["a", "b"]).f(rows).sum(axis=0)
+    cells = statistics_of(["histogram"], ["0,5,10", "0,1,2"], None, ["a", "b"]).f(rows).sum(axis=0)
     assert cells.tolist() == [[1.0, 0.0], [0.0, 2.0]]
-    line = statistic_of("regression", None, None, ["x", "y"])(np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 7.0]]))
+    line = statistics_of(["regression"], None, None, ["x", "y"])(np.array([[0.0, 3.0], [1.0, 5.0], [2.0, 7.0]]))
     np.testing.assert_allclose(line, [3.0, 2.0])
-    assert statistic_of("count", None, None, ["a"]).f(rows).sum(axis=0).tolist() == [5.0, 2.0]
+    assert statistics_of(["count"], None, None, ["a"]).f(rows).sum(axis=0).tolist() == [5.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,37 @@ def test_what_cells_and_coefficients_are():
 def test_mistakes(people, tmp_path, words, says):
     seen = run("protect", people, "--eta", 0.3, "--out", tmp_path / "o.json", "--gaps", "drop", *words)
     assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
+
+
+def test_several_releases_of_one_draw(people, tmp_path):
+    both = ("--statistic", "mean", "--statistic", "count", "--columns", "age,sex")
+    found = protect(people, tmp_path, *both)
+    assert found["certificate"]["route"] == "average"
+    assert {name: np.shape(value) for name, value in found["value"].items()} == {"mean": (2,), "count": (2,)}
+    options = ("--epsilon", 2, "--delta", 1e-5, "--json", "--columns", "age", "--columns", "sex")
+    seen = json.loads(run("population", "gaussian", people, *options, "--clip", 90, "--clip", 1).stdout)
+    assert seen["sensitivity"] == [pytest.approx(180 / 30), pytest.approx(2 / 30)]
+    assert seen["noise_scale"][0] == pytest.approx(90 * seen["noise_scale"][1])
+    ranged = json.loads(run("population", "gaussian", people, *options, "--range", "0,90", "--range", "0,1").stdout)
+    assert ranged["pmp"]["epsilon"] == pytest.approx(seen["pmp"]["epsilon"])
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--clip", 1, "--clip", 2, "--clip", 3), "--clip must be given once, or for each of 2 --columns, got 3"),
+        (("--clip", 1, "--query", "sum"), "--query must be mean with several --columns, got sum"),
+    ],
+)
+def test_mistakes_with_several_releases(people, words, says):
+    seen = run("population", "gaussian", people, "--epsilon", 2, "--delta", 1e-5, *("--columns", "age") * 2, *words)
+    assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
+
+
+def test_several_statistics_go_to_json_once_each(people, tmp_path):
+    for out, words, says in (
+        ("o.csv", ("--statistic", "mean", "--statistic", "sum"), "--out must end in .json"),
+        ("o.json", ("--statistic", "mean", "--statistic", "mean"), "name each statistic once"),
+    ):
+        seen = run("protect", people, "--columns", "age", "--eta", 0.3, "--out", tmp_path / out, *words)
+        assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr

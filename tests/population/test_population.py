@@ -1,5 +1,6 @@
 """What a large ε means on these records: the front ends against exact worlds and fixtures."""
 
+import itertools
 import json
 import math
 from fractions import Fraction
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import whosin as wi
 from whosin.errors import CalibrationError, InputError, InputTypeError
@@ -206,6 +208,55 @@ def test_sum_and_own_query():
     assert own.records == 10
 
 
+def both_columns():
+    return [lambda rows: rows[:, :1], lambda rows: rows[:, 1:]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_queries_of_one_draw_against_the_enumerated_world(seed):
+    """δ at the stated ε̃, by midpoints on a grid of both outputs over all halves of six records."""
+    pool = np.random.default_rng(seed).uniform(-1.0, 1.0, (6, 2)) * [1.0, 5.0]
+    found = wi.population.gaussian(pool, epsilon=6.0, delta=0.01, clip=[1.0, 5.0], query=both_columns())
+    halves = list(itertools.combinations(range(6), 3))
+    means = np.array([pool[list(half)].mean(axis=0) for half in halves])
+    axes = [np.linspace(m.min() - 8 * s, m.max() + 8 * s, 400) for m, s in zip(means.T, found.noise_scale, strict=True)]
+    first, second = (
+        norm.pdf(axis, m[:, None], s) * (axis[1] - axis[0])
+        for axis, m, s in zip(axes, means.T, found.noise_scale, strict=True)
+    )
+    for x in range(6):
+        inside = np.array([x in half for half in halves])
+        one, two = (np.einsum("hi,hj->ij", first[side], second[side]) / 10 for side in (inside, ~inside))
+        for p, q in ((one, two), (two, one)):
+            assert np.maximum(0.0, p - math.exp(found.per_record[x]) * q).sum() <= 0.01 + 1e-9
+            assert np.maximum(0.0, p - q).sum() > 0.01
+
+
+def test_two_queries_of_one_draw_are_one_sum_of_contributions_side_by_side():
+    pool = small_pool(2, 12, 2)
+    common = {"delta": 0.01, "clip": [1.0, 3.0], "query": both_columns(), "method": "pairwise"}
+    shared = wi.population.gaussian(pool, epsilon=3.0, **common)
+    assert shared.dp.epsilon == 3.0
+    assert shared.sensitivity == (2.0 / 6, 6.0 / 6)
+    assert shared.noise_scale[1] == pytest.approx(3.0 * shared.noise_scale[0], rel=1e-12)
+    alone = wi.population.gaussian(pool, epsilon=3.0, **{**common, "clip": 1.0, "query": both_columns()[0]})
+    assert shared.noise_scale[0] == pytest.approx(math.sqrt(2) * alone.noise_scale, rel=1e-12)
+    f = np.column_stack([np.clip(pool[:, 0], -1, 1), np.clip(pool[:, 1], -3, 3)]) / 6 / shared.noise_scale
+    distances = np.linalg.norm(f[:, None] - f, axis=2)
+    for x in range(12):
+        chances = [shift_delta(u, shared.per_record[x]) for u in distances[x] if u > 0]
+        assert np.sum(chances) / 11 == pytest.approx(0.01, rel=1e-6)
+    each = wi.population.gaussian(pool, epsilon=[3.0, 1.0], **common)
+    mu = [2.0 / 6 / each.noise_scale[0], 1.0 / each.noise_scale[1]]
+    assert each.noise_scale[0] == pytest.approx(alone.noise_scale, rel=1e-12)
+    assert shift_delta(math.hypot(*mu), each.dp.epsilon) == pytest.approx(0.01, rel=1e-9)
+    assert 3.0 < each.dp.epsilon < 4.0
+
+
+def shift_delta(mu, epsilon):
+    return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+
+
 def test_laplace_world():
     pool = np.random.default_rng(6).standard_normal(8)
     k = 4
@@ -230,6 +281,11 @@ def test_laplace_world():
         ({"delta": 1.0}, "delta"),
         ({"epsilon": math.nan}, "epsilon"),
         ({"query": "median"}, "query"),
+        ({"query": []}, "query"),
+        ({"query": ["mean", "median"]}, "query"),
+        ({"query": ["mean", "sum"], "clip": [1.0]}, "clip must be one number, or one for each of 2 queries, got 1"),
+        ({"query": ["mean", "sum"], "epsilon": [1.0, 2.0, 3.0]}, "epsilon must be one number, or one for each"),
+        ({"epsilon": [math.inf]}, "epsilon"),
         ({"method": "magic"}, "method"),
         ({"records": [[1.0, math.nan], [0.0, 0.0]]}, "row 0"),
         ({"records": [1.0]}, "at least 2 rows"),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,6 +29,10 @@ Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one ro
 Epsilon = Annotated[float | None, typer.Option(help="The labelled ε.")]
 Target = Annotated[float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
+Clips = Annotated[
+    list[float] | None,
+    typer.Option("--clip", help="Largest norm of a record; longer ones are scaled down. Once, or for each --columns."),
+]
 PublicRange = Annotated[
     list[str] | None,
     typer.Option(
@@ -37,6 +42,14 @@ PublicRange = Annotated[
 ]
 Gaps = Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
+Queries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--columns",
+        help="Columns to take, separated by commas; all by default. Several times for several releases of one draw, "
+        "each with noise of its own; --epsilon is that of all together.",
+    ),
+]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
 Method = Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")]
 Fraction = Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")]
@@ -58,10 +71,10 @@ def gaussian(
     delta: Annotated[float, typer.Option(help="δ of the label and of the practical guarantee.")],
     epsilon: Epsilon = None,
     target: Target = None,
-    clip: Clip = None,
+    clip: Clips = None,
     public_range: PublicRange = None,
     gaps: Gaps = "refuse",
-    columns: Columns = None,
+    columns: Queries = None,
     query: Query = "mean",
     method: Method = "auto",
     train_fraction: Fraction = 0.5,
@@ -72,10 +85,14 @@ def gaussian(
     json: Json = False,
     written: Any = None,
 ) -> None:
-    """Gaussian noise on a mean or a sum."""
+    """Gaussian noise on a mean or a sum, or on several of one draw."""
     options: dict[str, Any] = {"delta": delta, "query": query, "method": method}
     options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    source = _Source(records, split(columns), clip, public_range, gaps, written)
+    parts = [split(part) or [] for part in columns or ()]
+    taken = list(dict.fromkeys(name for part in parts for name in part)) or None
+    if len(parts) > 1 and query != "mean":
+        raise InputError(f"--query must be mean with several --columns, got {query}: a sum is so many means")
+    source = _Source(records, taken, clip, public_range, gaps, written, parts if len(parts) > 1 else [])
     _run("gaussian", source, epsilon, target, confidence_level, seed, json, options)
 
 
@@ -147,25 +164,35 @@ class _Source:
 
     path: Path
     columns: list[str] | None
-    clip: float | None
+    clip: float | list[float] | None
     ranges: list[str] | None
     gaps: str
     written: dict[str, Any]
+    parts: list[list[str]] = field(default_factory=list)
+    """Columns of each of several releases of one draw; empty for one release."""
 
-    def reach(self, width: int) -> float:
-        """Return the clipping norm: the one given, or that of the corner farthest from 0 in the public ranges."""
+    def reach(self, names: list[str]) -> list[float]:
+        """Return the clipping norms: those given, or those of the corners farthest from 0 in the public ranges."""
         if (self.clip is None) == (self.ranges is None):
             raise InputTypeError(
                 "give either --clip, or --range with limits that are known without the data: a norm that is chosen "
                 "from the records tells about them, and is then no part of the guarantee"
             )
+        blocks = self.blocks(names)
         if self.clip is not None:
-            return self.clip
-        ranges = [_limits(part) for part in self.ranges or ()]
+            clips = self.clip if isinstance(self.clip, list) else [self.clip]
+            if len(clips) not in (1, len(blocks)):
+                raise InputError(f"--clip must be given once, or for each of {len(blocks)} --columns, got {len(clips)}")
+            return clips * len(blocks) if len(clips) == 1 else clips
+        ranges, width = [_limits(part) for part in self.ranges or ()], len(names)
         if len(ranges) not in (1, width):
             raise InputError(f"--range must be given once, or for each of {width} columns, got {len(ranges)}")
-        corner = ranges * width if len(ranges) == 1 else ranges
-        return math.nextafter(math.hypot(*(max(abs(low), abs(high)) for low, high in corner)), math.inf)
+        corner = [max(abs(low), abs(high)) for low, high in (ranges * width if len(ranges) == 1 else ranges)]
+        return [math.nextafter(math.hypot(*(corner[i] for i in block)), math.inf) for block in blocks]
+
+    def blocks(self, names: list[str]) -> list[list[int]]:
+        """Return the positions of the columns of each release."""
+        return [[names.index(name) for name in part] for part in self.parts] or [list(range(len(names)))]
 
 
 def _limits(text: str) -> tuple[float, float]:
@@ -194,25 +221,40 @@ def _run(
     if (epsilon is None) == (target is None):
         raise InputTypeError("give either --epsilon or --target")
     records, names, dropped = read_numeric(source.path, source.columns, gaps=source.gaps, **source.written)
-    clip = source.reach(len(names))
-    common = {"confidence_level": confidence_level, "rng": seed, "clip": clip, **options}
+    clips, blocks = source.reach(names), source.blocks(names)
+    common = {"confidence_level": confidence_level, "rng": seed, "clip": clips[0], **options}
+    if len(blocks) > 1:
+        common |= {"clip": clips, "query": [partial(_columns, places) for places in blocks]}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
         if epsilon is None:
             result = population.largest_epsilon(records, mechanism=mechanism, target=target, **common)  # type: ignore[arg-type]
         else:
             result = getattr(population, mechanism)(records, epsilon=epsilon, **common)
-    clipped, moved = _clipped(records, clip)
+    cut = [_clipped(records[:, places], clip) for places, clip in zip(blocks, clips, strict=True)]
     if json:
-        about = {"dropped": dropped, "clip": clip, "clipped": clipped, "clipped_share_of_sum": moved}
-        render.emit_json({"columns": names, **about, **result.to_dict()})
+        told: dict[str, list[Any]] = {
+            "clip": clips,
+            "clipped": [n for n, _ in cut],
+            "clipped_share_of_sum": [moved for _, moved in cut],
+        }
+        about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items()}
+        render.emit_json({"columns": names, "dropped": dropped, **about, **result.to_dict()})
         return
     if dropped:
         typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
-    if clipped and mechanism != "exponential":
-        share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
-        typer.echo(f"{clipped} of {len(records)} records are longer than {clip:g} and were scaled down{share}.")
+    for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=True):
+        if clipped and mechanism != "exponential":
+            share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
+            where = f" in {', '.join(names[i] for i in places)}" if len(blocks) > 1 else ""
+            typer.echo(
+                f"{clipped} of {len(records)} records are longer than {clip:g}{where} and were scaled down{share}."
+            )
     _print(result)
+
+
+def _columns(places: list[int], records: Any) -> Any:
+    return records[:, places]
 
 
 def _clipped(records: Any, clip: float) -> tuple[int, float | None]:

@@ -16,7 +16,7 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split as listed
 from whosin.cli.files import takes_files
-from whosin.cli.statistics import statistic_of
+from whosin.cli.statistics import statistics_of
 from whosin.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,11 @@ ENDINGS = (".json", ".csv", ".npy")
 def protect(
     records: Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")],
     statistic: Annotated[
-        str, typer.Option(help="What to release: mean, sum, median, cov, count, histogram, quantiles or regression.")
+        list[str],
+        typer.Option(
+            help="What to release: mean, sum, median, cov, count, histogram, quantiles or regression; several times "
+            "for several of the same draw, under one η."
+        ),
     ],
     eta: Annotated[float, typer.Option(help="How much better than a blind guess an attacker may be, below 0.5.")],
     out: Annotated[Path, typer.Option(help="Where to write: .json (value and certificate), .csv or .npy (value).")],
@@ -71,11 +75,13 @@ def protect(
     from whosin.tables import read_numeric
 
     _check_out(out, force)
+    if len(statistic) > 1 and out.suffix.lower() != ".json":
+        raise InputError(f"--out must end in .json for several statistics, got {out.name!r}")
     matrix, names, dropped = read_numeric(records, listed(columns), gaps=gaps, **written)
-    estimator = statistic_of(statistic, edges, quantiles, names)
-    labels = ["intercept", *names[:-1]] if statistic == "regression" else names
+    estimator = statistics_of(statistic, edges, quantiles, names)
+    labels = ["intercept", *names[:-1]] if statistic == ["regression"] else names
     with _place(out, force) as part:
-        with render.progress(f"Protecting the {statistic} of {len(matrix)} records") as progress:
+        with render.progress(f"Protecting the {' and '.join(statistic)} of {len(matrix)} records") as progress:
             result = release(
                 estimator,
                 matrix,
@@ -136,19 +142,20 @@ def _place(out: Path, force: bool) -> Iterator[Path]:
 def _fill(result: Release, names: list[str], part: Path, ending: str) -> None:
     import numpy as np
 
+    if ending == ".json":
+        text = json_text.dumps({"columns": names, **result.to_dict()}, ensure_ascii=False, allow_nan=False, indent=2)
+        part.write_text(text + "\n", encoding="utf-8")
+        return
     value = np.atleast_1d(np.asarray(result.value, dtype=np.float64))
     if ending == ".npy":
         with part.open("wb") as file:
             np.save(file, value)
-    elif ending == ".csv":
-        table = value.reshape(-1, value.shape[-1])
-        heads = names if len(names) == table.shape[1] else [f"cell {i}" for i in range(table.shape[1])]
-        rows = [",".join(_quoted(name) for name in heads)]
-        rows += [",".join(repr(number) for number in row) for row in table.tolist()]
-        part.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    else:
-        text = json_text.dumps({"columns": names, **result.to_dict()}, ensure_ascii=False, allow_nan=False, indent=2)
-        part.write_text(text + "\n", encoding="utf-8")
+        return
+    table = value.reshape(-1, value.shape[-1])
+    heads = names if len(names) == table.shape[1] else [f"cell {i}" for i in range(table.shape[1])]
+    rows = [",".join(_quoted(name) for name in heads)]
+    rows += [",".join(repr(number) for number in row) for row in table.tolist()]
+    part.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
 def _quoted(name: str) -> str:

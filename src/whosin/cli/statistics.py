@@ -10,25 +10,34 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["NAMES", "statistic_of"]
+__all__ = ["NAMES", "statistics_of"]
 
 Array = NDArray[np.float64]
 
 NAMES = ("count", "histogram", "quantiles", "regression")
 
 
-def statistic_of(name: str, edges: Sequence[str] | None, quantiles: str | None, columns: Sequence[str]) -> Any:
-    """Return what :func:`whosin.protect` takes for a statistic by name; other names pass.
+def statistics_of(
+    names: Sequence[str], edges: Sequence[str] | None, quantiles: str | None, columns: Sequence[str]
+) -> Any:
+    """Return what :func:`whosin.protect` takes for a statistic by name, or for several; other names pass.
 
     count: rows in which each column is not 0. histogram: rows in each cell between public edges, of several columns the
     contingency table of all their cells; values outside the edges count in no cell. quantiles: of each column.
     regression: intercept and coefficients of the last column on the others, by least squares.
     """
+    for option, value, use in (("--edges", edges, "histogram"), ("--quantiles", quantiles, "quantiles")):
+        if (value is not None) != (use in names):
+            raise InputTypeError(f"{option} goes with --statistic {use}, and --statistic {use} with {option}")
+    if len(set(names)) < len(names):
+        raise InputError(f"--statistic must name each statistic once, got {', '.join(names)}")
+    found = {name: _statistic(name, edges, quantiles, columns) for name in names}
+    return found if len(names) > 1 else found[names[0]]
+
+
+def _statistic(name: str, edges: Sequence[str] | None, quantiles: str | None, columns: Sequence[str]) -> Any:
     from whosin.protection import SumQuery
 
-    for option, value, use in (("--edges", edges, "histogram"), ("--quantiles", quantiles, "quantiles")):
-        if (value is not None) != (name == use) and (value is not None or name == use):
-            raise InputTypeError(f"{option} goes with --statistic {use}, and --statistic {use} with {option}")
     if name == "count":
         return SumQuery(lambda records: (records != 0).astype(float), average=False)
     if name == "histogram":

@@ -38,10 +38,10 @@ class PopulationPrivacy(Promised):
     """One ε̃ a record, in the order of the records."""
     per_record_lower: NDArray[np.float64] | None = field(repr=False)
     """Lower limits on each record's ε̃ where they are known (equal to per_record where it is exact)."""
-    sensitivity: float
-    """Largest change of the query (or of a candidate's loss) by replacing one record."""
-    noise_scale: float
-    """Scale of the noise, or λ = ε/(2Δ) of the exponential mechanism."""
+    sensitivity: float | tuple[float, ...]
+    """Largest change of the query (or of a candidate's loss) by replacing one record; one each for several queries."""
+    noise_scale: float | tuple[float, ...]
+    """Scale of the noise, or λ = ε/(2Δ) of the exponential mechanism; one each for several queries."""
     method: str
     """How the practical guarantee was had."""
     confidence_level: float | None

@@ -42,7 +42,7 @@ class Certificate(Promised):
     """"gaussian" or "norm_exponential"."""
     noise_scale: float | Array = field(repr=False)
     """Standard deviation of Gaussian noise, or s of noise with density ∝ exp(-‖x‖/s): one number, or one per coordinate
-    in the shape of the estimate."""
+    in the shape of the estimate; of several estimates one after another."""
     norm: float
     """p of the norm of the noise."""
     route: str
@@ -191,7 +191,7 @@ class Release:
     """A noisy estimate and its certificate."""
 
     value: Any
-    """A number, an array, or a scikit-learn model with noisy coefficients."""
+    """A number, an array, or a scikit-learn model with noisy coefficients; a list or dictionary of them for several."""
     certificate: Certificate
     training: NDArray[np.int64] | None = field(default=None, repr=False)
     """Positions of the drawn records, if they were asked for: they must not be published."""
@@ -210,6 +210,10 @@ class Release:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     if hasattr(value, "coef_"):
         learned = {name: np.asarray(getattr(value, name)).tolist() for name in ("coef_", "intercept_")}
         return {"model": type(value).__name__, **learned}

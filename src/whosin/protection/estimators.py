@@ -122,17 +122,18 @@ class Sum:
     """Contributions of all records, summed over the drawn ones."""
 
     contributions: Array
-    average: bool
+    average: bool | NDArray[np.bool_]
+    """Whether the sum is divided by the number of records drawn: for all of it, or for each column."""
     name: str
 
-    def train(self, indices: Indices) -> Array:
-        """Return the sum or mean over the drawn records: each column added up exactly and rounded once.
+    def of(self, contributions: Array) -> Array:
+        """Return the sum or mean of these rows: each column added up exactly and rounded once.
 
         So the value depends on what was drawn alone, not on an order of adding. O(records drawn · columns).
         """
-        rows = self.contributions[indices].reshape(len(indices), -1)
-        sums = np.array([math.fsum(column) for column in rows.T])
-        return (sums / len(indices) if self.average else sums).reshape(self.contributions.shape[1:])
+        count = len(contributions)
+        sums = np.array([math.fsum(column) for column in contributions.reshape(count, -1).T])
+        return np.asarray(sums / np.where(self.average, count, 1)).reshape(contributions.shape[1:])
 
     def rebuild(self, value: Array) -> Any:
         """Return a number for a number, an array for an array."""

@@ -25,11 +25,12 @@ from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.coupled import from_replacements
-from whosin.protection.estimators import BlackBox, Sum, as_estimator
+from whosin.protection.estimators import BlackBox, Sum
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
+from whosin.protection.several import understand
 from whosin.protection.sums import from_pairs
 from whosin.protection.training import Failure, Progress, Trainer
 
@@ -73,10 +74,12 @@ def protect(
 
     Parameters
     ----------
-    estimator : str, SumQuery, callable or scikit-learn estimator
+    estimator : str, SumQuery, callable or scikit-learn estimator, or a list or dictionary of them
         "mean", "sum", "median" or "cov" of the rows; a :class:`SumQuery`; a function of the drawn records that returns
         an array of numbers, with a parameter ``rng`` if it is random; or a linear scikit-learn model. It must give an
-        estimate, of one shape, for every draw: an error on the drawn records may tell who they are.
+        estimate, of one shape, for every draw: an error on the drawn records may tell who they are. Several are
+        estimated on the same drawn records, and η limits what all of them tell together; where one of them is a black
+        box all are treated so, which costs sums their exact noise.
     records : array, list, data frame, or tuple of them
         The pool. A tuple holds aligned parts such as ``(X, y)``, and a function is called with the parts one by one.
     eta : float
@@ -125,7 +128,7 @@ def protect(
     Returns
     -------
     Release
-        ``value`` and ``certificate``.
+        ``value`` and ``certificate``; for a list or dictionary of estimators the value is one too.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def protect(
     of the pool and of subsets drawn independently of the release.
     """
     source = _source(testing_source)
-    understood, pool = as_estimator(estimator, records)
+    understood, pool = understand(estimator, records)
     draw = draw_of(len(pool), train_fraction)
     eta = _eta(eta, draw)
     kind = _noise(noise, norm, split)
@@ -158,7 +161,7 @@ def protect(
     if isinstance(understood, Sum):
         plan = _checked(_plan_for_sum(understood, request, draw), eta)
         indices = _draw(draw, source)
-        value = understood.train(indices)
+        value = understood.of(understood.contributions[indices])
     else:
         trainer, plan = _plan_for_black_box(Trainer(understood, pool, draw), request, budget, rng, progress)
         plan = _checked(plan, eta)

@@ -49,12 +49,13 @@ def from_pairs(query: Sum, eta: float, draw: Draw, noise: Noise) -> Plan:
         return Plan(0.0, 1.0, 0.0, *exact, 0.0, "all records contribute the same, so the estimate tells nothing")
     _check_widths(np.ptp(rows, axis=0))
     centred = rows - np.median(rows, axis=0)
-    share = 1.0 / draw.size if query.average else 1.0
-    shape = _shape(centred, noise)
+    average = np.broadcast_to(query.average, columns)[moving]
+    share = np.where(average, 1.0 / draw.size, 1.0)
+    shape = _shape(centred * share, noise)
     unit = float(lengths(np.ptp(centred, axis=0)[None, :] * share / shape, noise.norm)[0])
     # Two sums of floats may be further apart than the sums on paper, by a few roundings of their size. That includes
     # what centring and scaling round away here.
-    size = np.abs(rows).max(axis=0) * (1.0 if query.average else draw.size)
+    size = np.abs(rows).max(axis=0) * np.where(average, 1.0, draw.size)
     rounding = float(lengths((_ROUNDINGS * size / shape)[None, :], noise.norm)[0]) / unit
     pairs = AveragedShift(
         centred * (share / (shape * unit)),

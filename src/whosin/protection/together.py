@@ -121,7 +121,7 @@ def joined(parts: tuple[Certificate, ...], same_draw: bool, adaptive: bool) -> J
     if not same_draw:
         raise ImplicationError(
             "releases from halves that were drawn anew are not added up here: each certificate is about its own draw, "
-            "and stands. Draw once (one call of protect with all estimators in one function) to have a total"
+            "and stands. Draw once (one call of protect with a list of estimators) to have a total"
         )
     if any((part.records, part.train_size) != (first.records, first.train_size) for part in parts):
         raise ImplicationError("certificates of one draw must have the same pool and the same number of drawn records")

@@ -45,8 +45,8 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
             "How it was computed",
             [
                 Text(
-                    f"Mechanism: {result.mechanism}. Method: {result.method}. Sensitivity {result.sensitivity:.6g}, "
-                    f"{_scale_name(result)} {result.noise_scale:.6g}."
+                    f"Mechanism: {result.mechanism}. Method: {result.method}. Sensitivity "
+                    f"{_listed(result.sensitivity)}, {_scale_name(result)} {_listed(result.noise_scale)}."
                 )
             ],
             folded=True,
@@ -168,6 +168,10 @@ def _at_risk(result: PopulationPrivacy, setting: Setting) -> list[Block]:
         ),
         Grid("The most exposed records, the most exposed first", head, rows),
     ]
+
+
+def _listed(values: float | tuple[float, ...]) -> str:
+    return " and ".join(f"{value:.6g}" for value in np.atleast_1d(values))
 
 
 def _scale_name(result: PopulationPrivacy) -> str:

@@ -4,14 +4,16 @@ The release is Σ_{x in D} f(x) + noise with |D| = k. Replacing x by x' moves it
 coupling the laws given in and given out of a record x are, on average over x' ≠ x, no further apart than the noise and
 the noise moved by that much: the pairwise bound. The exact answer for one column is the spectral one; for several
 columns groups of data sets are compared instead of single ones.
+
+Several noisy sums of one draw are one noisy sum: write the contributions side by side, each in units of its own noise.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -33,6 +35,7 @@ __all__ = ["gaussian", "laplace"]
 
 Array = NDArray[np.float64]
 Query = str | Callable[[Array], Any]
+Numbers = float | Sequence[float]
 
 METHODS = ("auto", "pairwise", "exact", "normal", "groups")
 EXACT_RECORDS = 400
@@ -48,10 +51,10 @@ GROUP_RECORDS = 300
 def gaussian(
     records: Any,
     *,
-    epsilon: float,
+    epsilon: Numbers,
     delta: float,
-    clip: float,
-    query: Query = "mean",
+    clip: Numbers,
+    query: Query | Sequence[Query] = "mean",
     person: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
@@ -69,11 +72,14 @@ def gaussian(
         The pool, one row per record.
     epsilon, delta : float
         The labelled guarantee (replace-one); δ > 0. It sets the noise, by the analytic calibration of Balle and Wang.
-    clip : float
-        Largest ℓ2 norm of a record's contribution; longer ones are scaled down.
-    query : {"mean", "sum"} or callable
+        With several queries one ε labels all of them together, and they share it evenly; a list labels each of them,
+        and the result states what they add up to at this δ.
+    clip : float or list of float
+        Largest ℓ2 norm of a record's contribution; longer ones are scaled down. One for each query if they are several.
+    query : {"mean", "sum"} or callable, or a list of them
         What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
-        matrix of contributions, one row per record, which are clipped and averaged.
+        matrix of contributions, one row per record, which are clipped and averaged. A list: all of them, of the same
+        drawn records, each with noise of its own.
     person : array-like, optional
         Whose record each row is, a person's or a household's name: whole persons are drawn, each contributes the sum of
         its rows, ``clip`` limits that sum, "mean" divides by the number of persons drawn, and ``per_record`` has one ε̃
@@ -96,17 +102,31 @@ def gaussian(
     -------
     PopulationPrivacy
         With ε̃ at the same δ as the label.
+
+    Examples
+    --------
+    The mean age and the mean income of the same drawn half, ε = 4 for both together:
+
+    >>> people = np.column_stack([np.linspace(20, 80, 100), np.linspace(1, 9, 100) ** 2])
+    >>> queries = [lambda rows: rows[:, :1], lambda rows: rows[:, 1:]]
+    >>> both = wi.population.gaussian(people, epsilon=4, delta=1e-5, clip=[100, 100], query=queries)
+    >>> both.pmp.epsilon < both.dp.epsilon, both.sensitivity
+    (True, (4.0, 4.0))
     """
-    epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
     delta = check_number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    pool = _pool(records, clip, query, person, train_fraction)
-    scale = noise_for(epsilon, delta, pool.sensitivity)
-    on_records = epsilon_for(scale, delta, pool.widest)
-    label = ApproxDP(epsilon, delta, "replace")
-    return _result(
-        "gaussian", pool, label, ApproxDP(min(epsilon, on_records), delta, "replace"), delta, scale, method,
+    queries, many = (list(query), True) if isinstance(query, list | tuple) else ([query], False)
+    clips = _one_each("clip", clip, len(queries)) or [clip] * len(queries)
+    pools = [_pool(records, each, own, person, train_fraction) for each, own in zip(clips, queries, strict=True)]
+    label, scales = _noises(epsilon, delta, [pool.sensitivity for pool in pools])
+    pool, scale = _side_by_side(pools, scales)
+    on_records = min(label.epsilon, epsilon_for(scale, delta, pool.widest))
+    result = _result(
+        "gaussian", pool, label, ApproxDP(on_records, delta, "replace"), delta, scale, method,
         confidence_level, journal, n_jobs, progress, rng,
     )  # fmt: skip
+    if not many:
+        return result
+    return replace(result, sensitivity=tuple(each.sensitivity for each in pools), noise_scale=tuple(scales))
 
 
 def laplace(
@@ -171,6 +191,44 @@ def _pool(records: Any, clip: float, query: Query, person: Any, train_fraction: 
     size = train_size(len(rows), train_fraction)
     share = 1.0 if query == "sum" else 1.0 / size
     return _Pool(rows * share, size, 2.0 * clip * share)
+
+
+def _one_each(name: str, value: Any, queries: int) -> list[Any] | None:
+    """The values of a list, one for each query; None for a single value."""
+    if not isinstance(value, list | tuple | np.ndarray):
+        return None
+    if queries == 0 or len(value) != queries:
+        raise InputError(f"{name} must be one number, or one for each of {queries} queries, got {len(value)}")
+    return list(value)
+
+
+def _noises(epsilon: Any, delta: float, sensitivities: list[float]) -> tuple[ApproxDP, list[float]]:
+    """The label of all queries together, and the noise of each.
+
+    Gaussian mechanisms with shifts of at most u_j = Δ_j/s_j are together one with a shift of at most √Σu_j².
+    """
+    if not sensitivities:
+        raise InputError("query must be at least one query, got an empty list")
+    own = _one_each("epsilon", epsilon, len(sensitivities))
+    if own is None:
+        label = check_number("epsilon", epsilon, low=0.0, open_high=True)
+        share = 1.0 if len(sensitivities) == 1 else math.sqrt(len(sensitivities)) * (1.0 + 1e-15)
+        return ApproxDP(label, delta, "replace"), [noise_for(label, delta, each) * share for each in sensitivities]
+    labels = [check_number("epsilon", each, low=0.0, open_high=True) for each in own]
+    scales = [noise_for(each, delta, width) for each, width in zip(labels, sensitivities, strict=True)]
+    if len(labels) == 1:
+        return ApproxDP(labels[0], delta, "replace"), scales
+    shift = math.hypot(*(width / scale for width, scale in zip(sensitivities, scales, strict=True)))
+    return ApproxDP(epsilon_for(1.0, delta, shift * (1.0 + 1e-15)), delta, "replace"), scales
+
+
+def _side_by_side(pools: list[_Pool], scales: list[float]) -> tuple[_Pool, float]:
+    """All contributions in one pool, and the scale of its noise: in units of their own noise if they are several."""
+    if len(pools) == 1:
+        return pools[0], scales[0]
+    blocks = [pool.contributions / scale for pool, scale in zip(pools, scales, strict=True)]
+    shift = math.hypot(*(pool.sensitivity / scale for pool, scale in zip(pools, scales, strict=True)))
+    return _Pool(np.hstack(blocks), pools[0].size, shift), 1.0
 
 
 def _result(
