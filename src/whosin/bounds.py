@@ -25,7 +25,14 @@ __all__ = ["Bound", "BoundsTable", "table"]
 
 @dataclass(frozen=True)
 class Bound:
-    """One published bound at given parameters."""
+    """One published bound at given parameters.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> print(wi.bounds.table(1.0).tightest("accuracy"))
+    accuracy ≤ 0.731059  Thudi et al. 2022: 1/(1+e^{-ε})
+    """
 
     name: str
     source: str
@@ -47,7 +54,23 @@ class Bound:
 
 @dataclass(frozen=True)
 class BoundsTable:
-    """The bounds at one (ε, δ, prior), in the order of their quantity."""
+    """The bounds at one (ε, δ, prior), in the order of their quantity.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> table = wi.bounds.table(1.0, delta=1e-5)
+    >>> for row in table:
+    ...     if row.quantity == "advantage":
+    ...         print(row.name, None if row.value is None else round(row.value, 4))
+    Yeom et al. 2018 None
+    Erlingsson et al. 2019 0.6321
+    Humphries et al. 2020 0.4621
+    Mahloujifar et al. 2022 0.1066
+    Xu et al. 2022 (MACE), printed None
+    >>> table.tightest("advantage").source
+    'CSF 2023'
+    """
 
     epsilon: float
     delta: float
@@ -148,11 +171,11 @@ def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0
 
     Parameters
     ----------
-    epsilon, delta : float
+    epsilon, delta : float, default 0 for delta
         The guarantee.
-    prior : float
+    prior : float, default 0.5
         Probability that the record is in.
-    fpr : float
+    fpr : float, default 0.01
         False positive rate of the one bound that fixes it (Jayaraman et al.).
 
     Returns

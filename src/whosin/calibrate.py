@@ -57,9 +57,9 @@ def epsilon(
         The largest tolerable accuracy at ``prior``, TPR - FPR, or belief in membership after any output.
     tpr_at : (tpr, fpr), optional
         The largest tolerable TPR and the FPR at which it counts.
-    prior : float
+    prior : float, default 0.5
         Probability that the record is in.
-    delta : float
+    delta : float, default 0
         δ of the guarantee; PureDP is returned for 0, ApproxDP otherwise.
 
     Raises
@@ -201,11 +201,17 @@ def dpsgd(
 
     Parameters
     ----------
-    sample_rate, steps : float, int
-        The run; or instead ``batch_size``, ``dataset_size`` and ``epochs``.
-    accuracy, advantage, tpr_at
-        The target, as for :func:`epsilon`; or ``epsilon`` together with ``delta``.
-    sampling, adjacency : str
+    sample_rate, steps : float and int, optional
+        The run, unless ``batch_size``, ``dataset_size`` and ``epochs`` are given.
+    accuracy, advantage, tpr_at : optional
+        The target, one of these as for :func:`epsilon`; or ``epsilon`` together with ``delta``.
+    epsilon, delta : float, optional
+        The target as (ε, δ).
+    prior : float, default 0.5
+        Probability that the record is in, for ``accuracy``.
+    batch_size, dataset_size, epochs : optional
+        The run: expected records of a batch, records, and passes over them, instead of ``sample_rate`` and ``steps``.
+    sampling, adjacency : str, default "poisson" and "add_remove"
         As for :class:`whosin.DPSGD`.
 
     Notes

@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 Risk = Callable[[Roc, float], float]
+"""From a curve and a prior to the largest value of a metric: what this module has, or a function of one's own."""
 
 
 def accuracy(roc: Roc, prior: float = 0.5) -> float:
@@ -201,7 +202,7 @@ class RatioMetric:
     a, b : sequence of five numbers
         Weights of (1, TP, FP, FN, TN) in the numerator and the denominator. The denominator must be positive
         wherever an attacker can get to; it may vanish together with the numerator at a corner (PPV at (0, 0)).
-    name : str, optional
+    name : str, default "ratio"
         A name for tables.
 
     Examples
@@ -334,7 +335,14 @@ _NAMED: dict[str, Risk] = {
 
 
 def resolve(metric: str | Risk) -> Risk:
-    """Return the risk of that name, or the callable itself."""
+    """Return the risk of that name, or the callable itself.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.risks.resolve("ppv")(wi.PureDP(1.0).roc, 0.1), 4)
+    0.232
+    """
     if callable(metric):
         return metric
     if not isinstance(metric, str):

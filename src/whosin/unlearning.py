@@ -126,7 +126,7 @@ class Unlearning:
         In (0, 1]: the probability with which each record was drawn.
     threshold : float
         B in (0, 1]: the least tolerable probability that none of the deleted records was used.
-    requests : int
+    requests : int, default 0
         How many records were asked to be deleted so far.
 
     Examples

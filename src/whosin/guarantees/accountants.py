@@ -31,7 +31,7 @@ def from_pld(pld: Any, adjacency: Adjacency = "add_remove") -> PrivacyProfile:
     ----------
     pld : dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
         A pessimistic one, as its constructors give by default.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What it compares; the distribution does not say.
 
     Examples
@@ -60,7 +60,7 @@ def from_event(event: Any, adjacency: Adjacency = "add_remove") -> DifferentialP
     event : dp_accounting.DpEvent
         Noise multipliers are those over the clipping norm, for every adjacency: the factor 2 of a replacement is
         applied here.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What is to be compared.
 
     Raises

@@ -23,7 +23,21 @@ Other = TypeVar("Other", bound="Guarantee")
 
 @dataclasses.dataclass(frozen=True)
 class Guarantee(CurveAnswer):
-    """A promise about what any attacker can learn on membership: an upper limit on its ROC, with its assumptions."""
+    """A promise about what any attacker can learn on membership: an upper limit on its ROC, with its assumptions.
+
+    Examples
+    --------
+    Every promise answers the same questions, whichever family it is of:
+
+    >>> import whosin as wi
+    >>> for promise in (wi.PureDP(1.0), wi.GaussianDP(1.0), wi.MIP(0.1)):
+    ...     print(promise, round(promise.advantage, 4), round(float(promise.tpr_at(0.01)), 4))
+    PureDP(epsilon=1, adjacency='add_remove') 0.4621 0.0272
+    GaussianDP(mu=1, adjacency='add_remove') 0.3829 0.0924
+    MIP(eta=0.1, train_fraction=0.5) 0.2 0.21
+    >>> round(wi.PureDP(1.0).implies(wi.MIP).eta, 4)
+    0.3161
+    """
 
     @abstractmethod
     def _build_roc(self) -> Roc:

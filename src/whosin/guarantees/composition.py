@@ -73,7 +73,15 @@ NO_COMPOSITION = (
 
 @dataclass(frozen=True)
 class Composition:
-    """A limit on what any attacker learns from several releases with differential privacy together."""
+    """A limit on what any attacker learns from several releases with differential privacy together.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> both = wi.ledger.compose([wi.GaussianDP(1.0), wi.GaussianDP(1.0)], delta=1e-5)
+    >>> both.way, round(both.gaussian.mu, 4), round(both.epsilon, 3), round(both.advantage, 4)
+    ('gaussian', 1.4142, 6.573, 0.5205)
+    """
 
     guarantee: DifferentialPrivacy
     """The (ε, δ) of all together, pure where δ is zero."""

@@ -37,9 +37,9 @@ class MembershipPrivacy(Guarantee):
     ----------
     gamma : float
         At least 1; how much an output may multiply the belief in membership (positive) or in absence (negative).
-    family : {"independent", "bounded", "uniform", "prior"}
+    family : {"independent", "bounded", "uniform", "prior"}, default "independent"
         The priors that are covered: Li's D_I, D_B, D_N, or the single prior of an enumerated world.
-    negative : bool
+    negative : bool, default False
         Whether the belief in absence is limited instead. Either one alone is one-sided.
 
     Examples

@@ -24,7 +24,7 @@ class MIP(Guarantee):
     ----------
     eta : float
         How much better than the best blind guess any attacker can be, on average over outputs.
-    train_fraction : float
+    train_fraction : float, default 0.5
         Share q of the pool that is drawn. Above 1/2 the guarantee says nothing about low false positive rates.
 
     Examples

@@ -24,9 +24,9 @@ class PMP(Guarantee):
 
     Parameters
     ----------
-    epsilon, delta : float
+    epsilon, delta : float, default 0 for delta
         How close the laws of the output are given that the record is in, and that it is out.
-    train_fraction : float
+    train_fraction : float, default 0.5
         Share of the pool that is drawn, 1/2 in the paper (its footnote 1 allows any).
 
     Examples

@@ -30,7 +30,7 @@ class PrivacyProfile(DifferentialPrivacy):
     ----------
     epsilons, deltas : sequence of float
         The points, in any order.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What was compared.
     outsider_deltas : sequence of float, optional
         Where both directions are known apart: ``deltas`` are then those of "in" against "out", these the other ones.
@@ -78,7 +78,7 @@ class TradeOff(DifferentialPrivacy):
     ----------
     roc : Roc
         Upper limit of TPR at each FPR, "in" against "out", by its corners. Its concave hull counts.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What was compared.
 
     Examples

@@ -41,7 +41,7 @@ class RenyiDP(DifferentialPrivacy):
         Orders α above 1, infinity included (pure differential privacy).
     epsilons : sequence of float
         One ε for each order.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What was compared.
 
     Notes

@@ -57,9 +57,9 @@ class DPSGD(DifferentialPrivacy):
         Batch size over the number of records; under Poisson sampling the chance of a record to be in a batch.
     steps : int
         Number of steps.
-    sampling : {"poisson", "fixed_size", "random_allocation", "partition", "shuffled"}
+    sampling : {"poisson", "fixed_size", "random_allocation", "partition", "shuffled"}, default "poisson"
         How batches are drawn. Most training loops shuffle; accountants mostly assume "poisson", which hides far more.
-    adjacency : {"add_remove", "replace", "zero_out"}
+    adjacency : {"add_remove", "replace", "zero_out"}, default "add_remove"
         What is compared. The run is the same, so ``implies(..., adjacency=)`` may ask for any of them.
 
     Notes

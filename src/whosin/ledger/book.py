@@ -23,7 +23,18 @@ __all__ = ["Ledger", "Verification"]
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether the chain of hashes holds."""
+    """Whether the chain of hashes holds.
+
+    Examples
+    --------
+    >>> import tempfile, whosin as wi
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = wi.Ledger(f"{folder}/ledger.db")
+    ...     _ = book.add("counts by town", dataset="people", guarantee=wi.PureDP(0.5))
+    ...     found = book.verify()
+    >>> found.intact, found.entries
+    (True, 1)
+    """
 
     entries: int
     head: str
@@ -65,6 +76,17 @@ class Ledger:
     guess; a salt in the same ledger would not hinder them. Give a ``dataset`` name and no data then.
 
     Adding is one transaction under a lock: concurrent writers take turns and lose nothing. Cost of an entry: O(log n).
+
+    Examples
+    --------
+    >>> import tempfile, whosin as wi
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = wi.Ledger(f"{folder}/ledger.db")
+    ...     for name in ("counts by town", "counts by age"):
+    ...         _ = book.add(name, dataset="people", guarantee=wi.PureDP(0.5))
+    ...     total = book.check(dataset="people")
+    >>> len(total.releases), total.epsilon
+    (2, 1.0)
     """
 
     def __init__(self, address: str | os.PathLike[str] | None = None) -> None:

@@ -42,7 +42,16 @@ _AUDIT = ("prior", "members", "non_members", "query", "kind", "assignment", "met
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the ledger."""
+    """One line of the ledger.
+
+    Examples
+    --------
+    >>> import datetime, tempfile, whosin as wi
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     when = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    ...     print(wi.Ledger(f"{folder}/ledger.db").add("counts", dataset="people", guarantee=wi.PureDP(0.5), at=when))
+    1 2026-01-01 00:00 UTC release: counts under PureDP(epsilon=0.5, adjacency='add_remove')
+    """
 
     number: int
     """1, 2, 3… in the order of writing."""

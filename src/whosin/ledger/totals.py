@@ -44,6 +44,22 @@ class Budget:
         0.001 at most: any ε is small at a large enough δ.
     advantage : float, optional
         Largest TPR - FPR of the total.
+
+    Examples
+    --------
+    A second release that would go beyond the budget is refused before it is written:
+
+    >>> import tempfile, whosin as wi
+    >>> budget = wi.ledger.Budget(epsilon=0.8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = wi.Ledger(f"{folder}/ledger.db")
+    ...     for _ in range(2):
+    ...         try:
+    ...             print(book.add("counts", dataset="people", guarantee=wi.PureDP(0.5), budget=budget).number)
+    ...         except wi.ledger.BudgetError as error:
+    ...             print(error)
+    1
+    beyond the budget: the ε of the total is 1, and the budget is 0.8.
     """
 
     epsilon: float | None = None
@@ -87,7 +103,22 @@ class Budget:
 
 @dataclass(frozen=True)
 class Total:
-    """What the releases from the same people promise together."""
+    """What the releases from the same people promise together.
+
+    Examples
+    --------
+    One release without a guarantee is enough for nothing to limit the total:
+
+    >>> import tempfile, whosin as wi
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     book = wi.Ledger(f"{folder}/ledger.db")
+    ...     _ = book.add("counts", dataset="people", guarantee=wi.PureDP(0.5))
+    ...     before = book.check(dataset="people")
+    ...     _ = book.add("the whole table", dataset="people")
+    ...     after = book.check(dataset="people")
+    >>> before.epsilon, after.epsilon, after.bounded
+    (0.5, None, False)
+    """
 
     releases: tuple[Entry, ...]
     """Every release that counts, retracted ones included: what went out went out."""

@@ -26,7 +26,21 @@ Law = Mapping[Hashable, float]
 
 
 class FiniteMechanism(ABC):
-    """A mechanism with finitely many outputs, each data set having a law over them."""
+    """A mechanism with finitely many outputs, each data set having a law over them.
+
+    Examples
+    --------
+    A mechanism of one's own says the law of its outputs; worlds play it, and it can be drawn from:
+
+    >>> import whosin as wi
+    >>> class Quiet(wi.mechanisms.FiniteMechanism):
+    ...     def law(self, records):
+    ...         return {"some": 0.75, "none": 0.25} if records else {"some": 0.25, "none": 0.75}
+    >>> wi.worlds.all_subsets("ab").play(Quiet()).accuracy("a")
+    0.625
+    >>> Quiet().sample("ab", wi.mechanisms.SeededSource(0))
+    'some'
+    """
 
     @abstractmethod
     def law(self, records: Records) -> Law:

@@ -36,7 +36,7 @@ class RandomizedResponse(FiniteMechanism):
     ----------
     question : callable
         From a tuple of records to True or False, such as ``lambda records: "ann" in records``.
-    epsilon, delta : float
+    epsilon, delta : float, default 0 for delta
         The guarantee with respect to changes of the answer.
 
     Examples
@@ -125,9 +125,18 @@ class KMax(FiniteMechanism):
         All values, in rising order; ranks are positions in it.
     k : int
         At least 2: how many ranks the answer is spread over.
-    empty : {"lowest", "null"}
+    empty : {"lowest", "null"}, default "lowest"
         What to do with an empty data set: treat it like the lowest rank (then proposition 5.3 holds exactly), or answer
         None (then it fails: the lowest value gives its owner away).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> mechanism = wi.mechanisms.KMax(range(10), k=3)
+    >>> sorted(mechanism.law((2, 5)))
+    [5, 6, 7]
+    >>> round(mechanism.guarantee().gamma, 6)
+    1.166667
     """
 
     def __init__(self, universe: Sequence[Any], k: int, empty: Literal["lowest", "null"] = "lowest") -> None:
@@ -164,7 +173,18 @@ class KMax(FiniteMechanism):
 
 
 class Subsampled(FiniteMechanism):
-    """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^records) a data set."""
+    """Keep each record with probability ``rate``, then run another finite mechanism. Cost O(2^records) a data set.
+
+    Examples
+    --------
+    Half of the people are asked, so that ε = 2 becomes ln(1 + (e² - 1)/2) = 1.434:
+
+    >>> import whosin as wi
+    >>> ask = wi.mechanisms.RandomizedResponse(lambda records: "a" in records, 2.0)
+    >>> half = wi.mechanisms.Subsampled(ask, 0.5)
+    >>> round(wi.worlds.all_subsets("ab").play(half).dp().epsilon, 3)
+    1.434
+    """
 
     def __init__(self, mechanism: FiniteMechanism | Callable[[Records], Law], rate: float) -> None:
         self.mechanism = mechanism if isinstance(mechanism, FiniteMechanism) else CallableMechanism(mechanism)

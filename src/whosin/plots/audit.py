@@ -23,7 +23,17 @@ Array = NDArray[np.float64]
 
 @dataclass
 class AuditDisplay:
-    """A measured ROC, the band around it and, if one is given, the promised curve, at the same false positive rates."""
+    """A measured ROC, the band around it and, if one is given, the promised curve, at the same false positive rates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.audit import AuditDisplay
+    >>> fpr = np.linspace(0, 1, 5)
+    >>> display = AuditDisplay(fpr, np.sqrt(fpr), fpr, fpr**0.25).plot()
+    >>> display.ax_.get_ylabel()
+    'true positive rate (members found)'
+    """
 
     fpr: Array
     tpr: Array
@@ -63,6 +73,15 @@ class IndividualDisplay:
     """Risks of records in rising order, with limits that hold for all at once, and the prior as a line.
 
     Of n records the i-th fills the width from i/n to (i+1)/n, so that one record is seen as well as many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.audit import IndividualDisplay
+    >>> risk = np.array([0.3, 0.9, 0.5])
+    >>> display = IndividualDisplay(risk, risk - 0.1, risk + 0.1, prior=0.5).plot()
+    >>> display.ax_.get_ylabel()
+    'probability of membership'
     """
 
     risk: Array
@@ -94,7 +113,17 @@ class IndividualDisplay:
 
 @dataclass
 class RankedDisplay:
-    """The probability of membership of named records with its limits, the most exposed on top, and the prior."""
+    """The probability of membership of named records with its limits, the most exposed on top, and the prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.audit import RankedDisplay
+    >>> risk = np.array([0.9, 0.7])
+    >>> display = RankedDisplay(["row 4", "row 17"], risk, risk - 0.1, risk + 0.1, prior=0.5).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['row 4', 'row 17']
+    """
 
     names: Sequence[str]
     risk: Array
@@ -114,7 +143,17 @@ class RankedDisplay:
 
 @dataclass
 class GroupsDisplay:
-    """One advantage with its limits for each group, the first on top."""
+    """One advantage with its limits for each group, the first on top.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.audit import GroupsDisplay
+    >>> found = np.array([0.5, 0.1])
+    >>> display = GroupsDisplay(["rare", "common"], found, found - 0.1, found + 0.1).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['rare', 'common']
+    """
 
     names: Sequence[str]
     estimate: Array

@@ -29,6 +29,14 @@ class BoundsDisplay:
     """One dot for each bound, grouped by the quantity that it limits; the tightest are filled.
 
     Bounds on different quantities do not compare, so each group has its own heading and its own colour.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.bounds import BoundsDisplay
+    >>> display = BoundsDisplay(["one", "other"], ["accuracy"] * 2, np.array([0.73, 0.8]), [True, False]).plot()
+    >>> display.ax_.get_xlabel()
+    'bound (filled: the tightest of its quantity)'
     """
 
     names: Sequence[str]
@@ -66,7 +74,18 @@ class BoundsDisplay:
 
 @dataclass
 class BoundsCurvesDisplay:
-    """Bounds on one quantity against ε, with a dotted line at one ε; curves that coincide are one with all names."""
+    """Bounds on one quantity against ε, with a dotted line at one ε; curves that coincide are one with all names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.bounds import BoundsCurvesDisplay
+    >>> epsilon = np.linspace(0, 4, 9)
+    >>> curves = {"one": np.tanh(epsilon / 2), "the same": np.tanh(epsilon / 2)}
+    >>> display = BoundsCurvesDisplay(epsilon, curves, "advantage", marked=1.0).plot()
+    >>> display.ax_.get_legend_handles_labels()[1]
+    ['one; the same']
+    """
 
     epsilon: Array
     curves: Mapping[str, Array]

@@ -23,7 +23,17 @@ LOWEST = 1e-6
 
 @dataclass
 class ChanceDisplay:
-    """An upper limit on the chance of what was seen, by claimed ε, and the chance at which a claim is refuted."""
+    """An upper limit on the chance of what was seen, by claimed ε, and the chance at which a claim is refuted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.chance import ChanceDisplay
+    >>> epsilon = np.linspace(0, 4, 9)
+    >>> display = ChanceDisplay(epsilon, np.exp(epsilon - 4), level=0.05).plot()
+    >>> display.ax_.get_xlabel()
+    'ε that is claimed'
+    """
 
     epsilon: Array
     chance: Array

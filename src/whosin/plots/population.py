@@ -23,6 +23,14 @@ class PopulationDisplay:
 
     Of n records the i-th fills the width from i/n to (i+1)/n. Records without a finite ε̃ leave their width empty and
     are counted in the legend; lines at one height are one line with all their names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.population import PopulationDisplay
+    >>> display = PopulationDisplay(np.array([0.1, 0.4, 0.2]), {"label": 2.0, "limit": 2.0}).plot()
+    >>> display.ax_.get_legend_handles_labels()[1]
+    ['knows the pool only (ε̃)', 'label and limit: 2']
     """
 
     per_record: NDArray[np.float64]

@@ -20,7 +20,17 @@ Array = NDArray[np.float64]
 
 @dataclass
 class PosteriorDisplay:
-    """The range of the posterior of membership at each prior, and the prior itself as a line."""
+    """The range of the posterior of membership at each prior, and the prior itself as a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.posterior import PosteriorDisplay
+    >>> prior = np.linspace(0.01, 0.99, 9)
+    >>> display = PosteriorDisplay(prior, prior**2, np.sqrt(prior)).plot()
+    >>> display.ax_.get_xlabel(), display.ax_.get_ylabel()
+    ('belief in membership before the output', 'belief in membership after the output')
+    """
 
     prior: Array
     lower: Array

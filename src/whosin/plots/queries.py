@@ -21,7 +21,17 @@ Array = NDArray[np.float64]
 
 @dataclass
 class QueriesDisplay:
-    """The advantage of each query with its limits, the first on top, and the advantage of a blind guess as a line."""
+    """The advantage of each query with its limits, the first on top, and the advantage of a blind guess as a line.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.queries import QueriesDisplay
+    >>> found = np.array([0.5, 0.1])
+    >>> display = QueriesDisplay(["nearest", "rarity"], found, found - 0.1, found + 0.1).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['nearest', 'rarity']
+    """
 
     names: Sequence[str]
     estimate: Array

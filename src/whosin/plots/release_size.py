@@ -20,7 +20,17 @@ Array = NDArray[np.float64]
 
 @dataclass
 class ReleaseSizeDisplay:
-    """An advantage with its limits at growing sizes of the release; the limits are drawn at every size as well."""
+    """An advantage with its limits at growing sizes of the release; the limits are drawn at every size as well.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.plots.release_size import ReleaseSizeDisplay
+    >>> found = np.array([0.1, 0.3, 0.6])
+    >>> display = ReleaseSizeDisplay(np.array([10, 100, 1000]), found, found - 0.1, found + 0.1, "nearest").plot()
+    >>> display.ax_.get_xscale(), display.ax_.get_xlabel()
+    ('log', 'rows released')
+    """
 
     sizes: NDArray[np.int64]
     estimate: Array

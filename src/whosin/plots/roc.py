@@ -56,8 +56,16 @@ class RocDisplay:
         Points of the curve.
     label : str, optional
         Name in the legend.
-    scale : {"linear", "log"}
+    scale : {"linear", "log"}, default "linear"
         "log" shows both rates on logarithmic axes, where low false positive rates can be read.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> from whosin.plots.roc import RocDisplay
+    >>> display = RocDisplay.from_roc(wi.PureDP(1.0).roc, label="ε = 1", scale="log").plot()
+    >>> display.ax_.get_xscale(), display.ax_.get_legend_handles_labels()[1]
+    ('log', ['blind guessing', 'ε = 1'])
     """
 
     fpr: NDArray[np.float64]

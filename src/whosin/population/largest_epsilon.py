@@ -46,10 +46,16 @@ def largest_epsilon(
         Its other arguments (candidates, clip, delta, …) go in ``options``.
     target : float
         Largest tolerable ε̃.
-    smallest, largest : float
+    smallest, largest : float, default 0.01 and 100
         Where to look.
-    points : int
+    points : int, default 25
         How many values of ε are scanned, evenly in ln ε; as many again, up to 20, refine the last good one.
+    confidence_level : float, default 0.95
+        Probability that the returned limit holds, where it is sampled.
+    progress : callable, optional
+        Called with the share of the evaluations done.
+    rng : optional
+        Anything that ``numpy.random.default_rng`` takes, for methods that sample.
 
     Raises
     ------
@@ -61,6 +67,16 @@ def largest_epsilon(
     ε̃ is not monotone in ε for the exponential mechanism, so the values are scanned and the last good one is refined
     towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares the
     missing confidence among all evaluations, so that the one that is chosen holds with ``confidence_level``.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> heights = np.linspace(-1, 1, 40)
+    >>> found = wi.population.largest_epsilon(
+    ...     heights, mechanism="gaussian", target=0.2, delta=1e-3, clip=1.0, points=5, method="pairwise"
+    ... )
+    >>> found.pmp.epsilon <= 0.2, round(found.dp.epsilon, 2)
+    (True, 0.29)
     """
     target = check_number("target", target, low=0.0)
     play = MECHANISMS[check_choice("mechanism", mechanism, tuple(MECHANISMS))]

@@ -22,7 +22,17 @@ __all__ = ["PopulationPrivacy"]
 
 @dataclass(frozen=True, eq=False)
 class PopulationPrivacy(Promised):
-    """The promise against somebody who knows everybody else, beside the one against somebody who knows the pool."""
+    """The promise against somebody who knows everybody else, beside the one against somebody who knows the pool.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> found = wi.population.laplace(np.linspace(-1, 1, 12), epsilon=2.0, clip=1.0, delta=0.01)
+    >>> found.method, round(found.pmp.epsilon, 3), round(found.ratio, 3)
+    ('exact', 0.989, 0.494)
+    >>> found.most_exposed, round(found.advantage, 3)
+    (11, 0.463)
+    """
 
     mechanism: str
     """"exponential", "gaussian" or "laplace"."""

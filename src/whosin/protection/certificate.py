@@ -29,7 +29,17 @@ NOT_PROTECTED = (
 
 @dataclass(frozen=True, eq=False)
 class Certificate(Promised):
-    """A limit on what any attacker learns from one release about who was drawn, and how the limit was had."""
+    """A limit on what any attacker learns from one release about who was drawn, and how the limit was had.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> certificate = wi.protect("mean", np.linspace(0, 1, 100), eta=0.05).certificate
+    >>> certificate.route, certificate.kind, certificate.bound <= 0.05
+    ('average', 'computed exactly', True)
+    >>> round(certificate.noise_scale, 3), round(certificate.advantage, 3)
+    (0.04, 0.1)
+    """
 
     mip: MIP
     """The guarantee."""
@@ -188,7 +198,17 @@ class Certificate(Promised):
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """A noisy estimate and its certificate."""
+    """A noisy estimate and its certificate.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> release = wi.protect("mean", np.linspace(0, 1, 100), eta=0.05)
+    >>> abs(release.value - 0.5) < 10 * release.certificate.noise_scale
+    True
+    >>> release.certificate.train_size, release.training is None
+    (50, True)
+    """
 
     value: Any
     """A number, an array, or a scikit-learn model with noisy coefficients; a list or dictionary of them for several."""

@@ -37,8 +37,19 @@ class SumQuery:
     ----------
     f : callable, optional
         From the records to an array with one row per record: what each adds. The records themselves by default.
-    average : bool
+    average : bool, default True
         Divide by the number of records drawn.
+
+    Examples
+    --------
+    The share of people above thirty, and their mean age:
+
+    >>> import numpy as np, whosin as wi
+    >>> ages = np.arange(20.0, 60.0)
+    >>> query = wi.protection.SumQuery(lambda rows: np.column_stack([rows > 30, rows]))
+    >>> release = wi.protect(query, ages, eta=0.05, split="relative")
+    >>> release.value.shape, release.certificate.kind
+    ((2,), 'computed exactly')
     """
 
     f: Callable[..., Any] | None = None

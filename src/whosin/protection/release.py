@@ -84,9 +84,9 @@ def protect(
         The pool. A tuple holds aligned parts such as ``(X, y)``, and a function is called with the parts one by one.
     eta : float
         In [1e-12, 1/2), and below the share of the rarer answer: beyond that every release keeps it.
-    noise : {"gaussian", "norm_exponential"}
+    noise : {"gaussian", "norm_exponential"}, default "gaussian"
         Gaussian noise with a scale for each coordinate, or noise of density ∝ exp(-‖x‖/s).
-    sensitivity : {"auto", "average", "moment"}
+    sensitivity : {"auto", "average", "moment"}, default "auto"
         How the noise is found where nothing was proved. "average" looks at replacing one record: exact arithmetic for
         sums, ``subsets`` rounds of about n/2 retrainings each for others. "moment" looks at the spread of the estimate
         over random subsets, one training a subset. "auto" takes "average" for sums and otherwise "moment", with a pilot
@@ -95,19 +95,19 @@ def protect(
         A proven limit on E‖θ - c‖ over the draw, for some constant c.
     adjacent_bound : float, optional
         A proven limit on ‖A(D) - A(D')‖ for any D, D' that differ in one record.
-    train_fraction : float
+    train_fraction : float, default 0.5
         Share of the records that is drawn.
-    norm : float
+    norm : float, default 2
         p of the norm in which the bounds, the ball and norm-exponential noise are measured; 2 for Gaussian noise.
-    split : {"total", "relative"}
+    split : {"total", "relative"}, default "total"
         How Gaussian noise is split among coordinates: in proportion to the square roots of their spreads, which gives
         the least variance in total, or to the spreads themselves, so that units do not matter: take "relative" where
         coordinates are in different units.
-    ball : {None, "pilot"} or radius or (centre, radius)
+    ball : "pilot", radius or (centre, radius), optional
         Pull the estimate into this ball before the noise. "pilot" takes twice the longest distance seen in the pilot.
-    subsets : int
+    subsets : int, default 256
         Certification subsets; a quarter as many are trained before them as a pilot. 0 with a ball draws none.
-    confidence_level : float
+    confidence_level : float, default 0.95
         Probability that a sampled certificate holds.
     n_jobs : int, optional
         Processes for the trainings (joblib); inside ``joblib.parallel_config(backend="dask")`` or another backend of
@@ -120,7 +120,7 @@ def protect(
         A file that keeps what each training gave, so that a later call with the same estimator, records, settings and
         ``rng``, which must be given, trains only what is missing. It holds estimates without noise, and is as
         confidential as the records. The draw and the noise of the release are never in it.
-    keep_training : bool
+    keep_training : bool, default False
         Keep the positions of the drawn records in ``training``. They must not be published.
     testing_source : SeededSource, optional
         For tests only: a seed for the draw and the noise. The certificate says that nobody is protected.
@@ -140,6 +140,16 @@ def protect(
     Theorem 9 of Izzo et al. asks for hundreds of times more noise, its sampler is wrong in more than one dimension, and
     their algorithm 1 takes the scale from the drawn records, which gives outliers away. Here the scales are functions
     of the pool and of subsets drawn independently of the release.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> incomes = np.linspace(20_000, 60_000, 1000)
+    >>> release = wi.protect("mean", incomes, eta=0.05)
+    >>> abs(release.value - 40_000) < 10_000, round(release.certificate.noise_scale)
+    (True, 159)
+    >>> print(release.certificate.mip)
+    MIP(eta=0.05, train_fraction=0.5)
     """
     source = _source(testing_source)
     understood, pool = understand(estimator, records)

@@ -97,7 +97,7 @@ def report(
         The command or call that gave the result, printed under how to reproduce it.
     files : mapping of str to str, optional
         For an audit: what the files were called, by role ("train", "holdout", "synthetic" or "scores").
-    force : bool
+    force : bool, default False
         Replace a file that is there already.
     date : datetime.date, optional
         Date of the report, today (UTC) by default.
@@ -117,6 +117,13 @@ def report(
     The page has its style and pictures inside, runs no program and asks the network for nothing. It holds no record:
     exposed ones are named by row number or id. Limits are rounded outwards. The same input, versions and date give the
     same bytes. The file appears whole or not at all. Cost: that of the parts of an audit that are computed on demand.
+
+    Examples
+    --------
+    >>> import datetime, whosin as wi
+    >>> page = wi.report(wi.PureDP(1.0), date=datetime.date(2026, 1, 1))
+    >>> page.startswith("<!DOCTYPE html>"), "73.2%" in page
+    (True, True)
     """
     target = None if path is None else _check_path(path, force)
     setting = Setting(

@@ -40,7 +40,18 @@ _MOST_RANKS = 65_536
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """The rows of one table as arrays, in their order. Tables that one encoder has encoded can be compared."""
+    """The rows of one table as arrays, in their order. Tables that one encoder has encoded can be compared.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> table = wi.tables.as_table({"age": [30, 40, 50], "city": ["Bern", "Ulm", "Ulm"]})
+    >>> encoded = wi.tables.TableEncoder.fit(table).transform(table)
+    >>> print(encoded)
+    3 rows: 1 columns of numbers, 1 of categories
+    >>> encoded.numbers[:, 0].tolist(), encoded.cells[:, 1].tolist()
+    ([-0.5, 0.0, 0.5], [0, 1, 1])
+    """
 
     names: tuple[str, ...]
     """The columns of ``cells``: all of them."""
@@ -113,7 +124,18 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class TableEncoder:
-    """What the rows that it learnt from say about each column; made by :meth:`fit`."""
+    """What the rows that it learnt from say about each column; made by :meth:`fit`.
+
+    Examples
+    --------
+    Numbers are compared in units of the distance of the quartiles, and the rarer value has the smaller share:
+
+    >>> import whosin as wi
+    >>> table = wi.tables.as_table({"age": [30, 40, 50], "city": ["Bern", "Ulm", "Ulm"]})
+    >>> encoder = wi.tables.TableEncoder.fit(table)
+    >>> encoder.scaled[0].tolist(), encoder.frequencies[1].round(3).tolist()
+    ([-0.5, 0.0, 0.5], [0.333, 0.667])
+    """
 
     names: tuple[str, ...]
     levels: tuple[Levels, ...] = field(repr=False)

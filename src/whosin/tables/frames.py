@@ -29,9 +29,9 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     data : array, mapping of columns, data frame, series, list of rows, or Table
         Arrays have one or two dimensions, or named fields; their columns are called "column 0", "column 1"… Frames and
         series may come from pandas, polars, pyarrow or any library that narwhals knows. Rows are lists or tuples.
-    name : str
+    name : str, default "data"
         What errors call the table; a Table keeps its own.
-    categories : sequence of str
+    categories : sequence of str, optional
         Columns to take as categories although they look like numbers or dates: codes, postcodes, identifiers.
 
     Notes
@@ -39,6 +39,15 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     Numbers stay numbers, dates and times become seconds, and truth values, text, categoricals and all other objects (by
     ``str``) become categories, as do whole numbers beyond 2⁵³. NaN, None, NaT and nulls are missing cells. Infinite
     numbers, nested cells, no rows and names that occur twice are errors. O(cells).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> columns = {"postcode": [3012, 8001], "age": [31, 45]}
+    >>> print(wi.tables.as_table(columns))
+    data: 2 rows, columns: 2 of numbers
+    >>> print(wi.tables.as_table(columns, categories=["postcode"]))
+    data: 2 rows, columns: 1 of numbers, 1 of categories
     """
     if isinstance(data, Table):
         return _recategorised(data, _listed(categories, data.names, data.origin))

@@ -45,7 +45,7 @@ def linked(parent: Any, child: Any, *, key: str, order: str | None = None, first
     order : str, optional
         The column that orders the rows of a person, for the last cells; by default they come as they are. Where some
         of the tables lack it, theirs come as they are.
-    first : int
+    first : int, default 3
         How many cells in rising order to keep of each column.
 
     Returns

@@ -26,7 +26,18 @@ _PAIRS = (("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic")
 
 @dataclass(frozen=True)
 class Preview:
-    """What tables hold; made by :func:`look`."""
+    """What tables hold; made by :func:`look`.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> people = {"number": list(range(100, 140)), "age": [20 + i % 37 for i in range(40)], "sex": ["f", "m"] * 20}
+    >>> seen = wi.tables.look(people)
+    >>> print(seen)
+    data (train) 40 rows; 2 columns would be compared, 1 left out
+    >>> [column["name"] for column in seen.columns if column["left_out"]]
+    ['number']
+    """
 
     tables: tuple[dict[str, Any], ...]
     """For each table its role, origin, rows, columns and notes on how it was read."""

@@ -17,6 +17,17 @@ def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -
 
     Takes a list or array of numbers (one column), a matrix, or a data frame of numeric columns (anything with
     ``to_numpy``). Rows with NaN or infinity, text, and fewer than ``at_least`` rows are errors that name the place.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.tables.numeric_records([1, 2, 3]).shape
+    (3, 1)
+    >>> try:
+    ...     wi.tables.numeric_records([[1.0, 2.0], [3.0, float("nan")]])
+    ... except wi.errors.InputError as error:
+    ...     print(error)
+    records must hold finite numbers, got [3.0, nan] in row 1 (1 such rows)
     """
     if hasattr(records, "to_numpy") and hasattr(records, "columns"):
         _check_columns(records, name)

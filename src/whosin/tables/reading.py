@@ -76,7 +76,7 @@ def read_table(
         .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one array).
     columns : sequence of str, optional
         The columns to keep, in this order; all by default.
-    categories : sequence of str
+    categories : sequence of str, optional
         Columns to take as categories although they look like numbers or dates. In text files they stay as written.
     separator, encoding, decimal : str, optional
         How a text file is written. By default recognised: a tab, ``;``, ``|`` or ``,`` between cells, and blanks in
@@ -87,7 +87,7 @@ def read_table(
     header : bool, optional
         Whether the first line of a text file has names. By default it has, unless all its cells are numbers, or some
         are and the labels beside them occur again below.
-    skip_lines : int
+    skip_lines : int, default 0
         Lines at the top of a text file that are no part of the table.
     sheet : str, optional
         The sheet of a workbook; by default the first.
@@ -135,12 +135,22 @@ def read_numeric(
         Any file that :func:`read_table` takes.
     columns : sequence of str, optional
         The columns to take; all of them by default, and then every one must be numeric.
-    at_least : int
+    at_least : int, default 2
         The rows that there must be.
-    gaps : {"refuse", "drop"}
+    gaps : {"refuse", "drop"}, default "refuse"
         What becomes of rows in which a cell is missing.
     **written
         How the file is written, as in :func:`read_table`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, whosin as wi
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "people.csv")
+    ...     _ = file.write_text("age,height\\n31,1.70\\n45,\\n60,1.62\\n")
+    ...     records, names, dropped = wi.tables.read_numeric(file, gaps="drop")
+    >>> records.tolist(), names, dropped
+    ([[31.0, 1.7], [60.0, 1.62]], ['age', 'height'], 1)
     """
     path = _as_path(path)
     check_choice("gaps", gaps, ("refuse", "drop"))

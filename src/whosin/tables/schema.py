@@ -24,7 +24,7 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
         For an audit: the training records, those held out, and the synthetic ones.
     columns : sequence of str, optional
         The columns to keep; every table must have them. By default all tables must have the same columns.
-    at_least : int
+    at_least : int, default 2
         The rows that every table must have.
 
     Raises
@@ -36,6 +36,18 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
     Notes
     -----
     1 and 1.0 are of one kind. A column without a single cell goes with any kind.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> train = wi.tables.as_table({"age": [31, 45], "city": ["Bern", "Ulm"]}, "train")
+    >>> released = wi.tables.as_table({"city": ["Ulm", "Graz"], "age": ["30", "50"]}, "released")
+    >>> try:
+    ...     wi.tables.match_tables(train, released)
+    ... except wi.errors.InputError as error:
+    ...     print(error)
+    column 'age' must hold one kind of cells, got numbers in train (31) and text in released ('30'); this text reads as
+    numbers: make it numbers; write the column in one way in all tables
     """
     if not tables:
         raise InputTypeError("match_tables needs at least one table, got none")
@@ -119,6 +131,14 @@ def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:
 
     Missing cells are equal to each other. No hashing, so no collisions: columns are joined one by one as digits of a
     mixed radix, and renumbered before 64 bits are full. O(n·d + n log n · renumberings).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> train = wi.tables.as_table({"age": [31, 45, 31], "city": ["Bern", "Ulm", "Bern"]})
+    >>> released = wi.tables.as_table({"age": [45, 31], "city": ["Ulm", "Ulm"]})
+    >>> [groups.tolist() for groups in wi.tables.row_groups(train, released)]
+    [[0, 2, 0], [2, 1]]
     """
     matched = match_tables(*tables, at_least=1)
     numbers = np.zeros(sum(len(table) for table in matched), dtype=np.int64)
@@ -137,12 +157,28 @@ def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:
 
 
 def shared_rows(a: Table, b: Table) -> int:
-    """Count the rows of ``a`` that are equal in every cell to some row of ``b``."""
+    """Count the rows of ``a`` that are equal in every cell to some row of ``b``.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> train = wi.tables.as_table({"age": [31, 45, 60], "city": ["Bern", "Ulm", "Graz"]})
+    >>> released = wi.tables.as_table({"age": [45, 45, 31], "city": ["Ulm", "Ulm", "Graz"]})
+    >>> wi.tables.shared_rows(train, released)
+    1
+    """
     ours, theirs = row_groups(a, b)
     return int(np.isin(ours, theirs).sum())
 
 
 def duplicate_rows(a: Table) -> int:
-    """Count the rows that repeat an earlier row."""
+    """Count the rows that repeat an earlier row.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.tables.duplicate_rows(wi.tables.as_table({"age": [31, 45, 31], "city": ["Bern", "Ulm", "Bern"]}))
+    1
+    """
     (groups,) = row_groups(a)
     return len(groups) - int(groups.max()) - 1

@@ -40,7 +40,17 @@ _STREAMED = (".parquet", ".arrow", ".feather")
 
 @dataclass(frozen=True, eq=False)
 class TableStream:
-    """A table that is read in blocks; made by :func:`as_stream`."""
+    """A table that is read in blocks; made by :func:`as_stream`.
+
+    Examples
+    --------
+    >>> import polars as pl, whosin as wi
+    >>> stream = wi.tables.as_stream(pl.LazyFrame({"age": range(10)}), block_rows=4)
+    >>> print(stream)
+    data: 10 rows, 1 columns, in blocks of 4 rows
+    >>> [(first, block.height) for first, block in stream.blocks(["age"])]
+    [(0, 4), (4, 4), (8, 2)]
+    """
 
     origin: str
     """What errors call it."""
@@ -89,7 +99,14 @@ class TableStream:
 
 
 def is_streamable(data: Any) -> bool:
-    """Whether :func:`as_stream` takes it: a path, a lazy frame of polars, an iterator of frames or a list of them."""
+    """Whether :func:`as_stream` takes it: a path, a lazy frame of polars, an iterator of frames or a list of them.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.tables.is_streamable("people.parquet"), wi.tables.is_streamable([[1, 2], [3, 4]])
+    (True, False)
+    """
     import polars as pl
 
     if isinstance(data, str | Path | pl.LazyFrame | Iterator | TableStream):
@@ -111,15 +128,22 @@ def as_stream(data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS) ->
         A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format). Frames may come from any library
         that :func:`as_table` knows and must have the same columns of the same kinds; whole numbers may become
         fractions, and columns without a single cell go with any kind.
-    name : str
+    name : str, default "data"
         What errors call the table; a file goes by its name.
-    block_rows : int
+    block_rows : int, default 1,048,576
         Rows of a block.
 
     Notes
     -----
     Lazy frames and iterables are written to a temporary Parquet file, which goes when the stream goes. Row numbers in
     errors count from 0 over the whole table.
+
+    Examples
+    --------
+    >>> import polars as pl, whosin as wi
+    >>> frames = (pl.DataFrame({"age": [start, start + 1]}) for start in range(0, 10, 2))
+    >>> len(wi.tables.as_stream(frames))
+    10
     """
     import polars as pl
 

@@ -40,7 +40,17 @@ Single = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class StreamEncoder:
-    """What a stream and a reference say about each column of the records; made by :meth:`fit`."""
+    """What a stream and a reference say about each column of the records; made by :meth:`fit`.
+
+    Examples
+    --------
+    >>> import polars as pl, whosin as wi
+    >>> people = wi.tables.as_table({"age": [30, 40], "city": ["Bern", "Ulm"]})
+    >>> stream = wi.tables.as_stream(pl.LazyFrame({"age": [30, 35, 50], "city": ["Bern", "Graz", "Bern"]}))
+    >>> learnt = wi.tables.StreamEncoder.fit([people], stream)
+    >>> print(learnt.encoder.transform(people))
+    2 rows: 1 columns of numbers, 1 of categories
+    """
 
     encoder: TableEncoder
     """Codes of records and reference, and their scaled numbers and frequencies."""

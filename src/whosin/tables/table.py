@@ -21,6 +21,15 @@ class Table:
     """Records in rows, one row per record, at least one row and one column.
 
     Made by :func:`as_table` and :func:`read_table`; nothing in it can be changed.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> table = wi.tables.as_table({"age": [31, 45, None], "city": ["Bern", "Ulm", "Ulm"]})
+    >>> print(table)
+    data: 3 rows, columns: 1 of numbers, 1 of categories
+    >>> table.kind("city"), table.column("age").tolist()
+    ('category', [31.0, 45.0, nan])
     """
 
     names: tuple[str, ...]

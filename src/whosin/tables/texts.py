@@ -26,7 +26,7 @@ def phrase_scores(texts: Sequence[str], release: Sequence[str], *, letters: int 
         Texts of members, or of outsiders: score both with the same release and give them to :func:`whosin.audit`.
     release : sequence of str
         The released texts.
-    letters : int
+    letters : int, default 12
         Length of a phrase in characters, small letters and single blanks.
 
     Returns
@@ -68,7 +68,7 @@ def embedded(data: Any, embed: Callable[[list[Any]], Any], *, batch: int = 256) 
         The files of a folder, images for one, in the order of their names; or texts, or whatever ``embed`` takes.
     embed : callable
         From a list of paths, texts or other items to as many rows of numbers. None is shipped.
-    batch : int
+    batch : int, default 256
         Items per call.
 
     Returns

@@ -20,6 +20,24 @@ class Adapter(Protocol):
     the query of the reference models asks. It may return itself, and all its chance comes from ``rng``. Where weights
     are given it gets them as ``sample_weight``. An adapter is copied before each training and pickled for work in
     parallel.
+
+    Examples
+    --------
+    A model that remembers whom it saw, as an adapter of one's own:
+
+    >>> import numpy as np, whosin as wi
+    >>> class Memory:
+    ...     def fit(self, X, y, rng):
+    ...         self.seen = {tuple(row) for row in X}
+    ...         return self
+    ...     def predict_proba(self, X):
+    ...         sure = np.array([tuple(row) in self.seen for row in X])
+    ...         return np.column_stack([1 - 0.9 * sure, 0.9 * sure])
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> references = wi.ReferenceModels.train(Memory(), X, np.ones(50, dtype=int), models=4, rng=0)
+    >>> found = references.scores[:, 0] > 0
+    >>> bool((found == references.included).all())
+    True
     """
 
     def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:

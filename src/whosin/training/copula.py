@@ -23,7 +23,7 @@ class GaussianCopula:
 
     Parameters
     ----------
-    knots : int
+    knots : int, default 100
         A column of numbers with more different values than this is summarised by so many quantiles, between which
         samples are drawn evenly; one with fewer, like a column of text, by the frequency of each value.
 

@@ -33,7 +33,20 @@ CHECKPOINTS = 100
 
 @dataclass(frozen=True, eq=False)
 class PrivateTraining:
-    """A model trained by DP-SGD, and what was promised."""
+    """A model trained by DP-SGD, and what was promised.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, whosin as wi
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> trained = wi.train_dpsgd(
+    ...     torch.nn.Linear(2, 2), X, X[:, 0] > 0, noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.2, steps=3
+    ... )
+    >>> trained.expected_batch, trained.expected_batch_given
+    (10.0, False)
+    >>> print(trained)
+    a model trained with DPSGD(noise_multiplier=1, sample_rate=0.2, steps=3, sampling='poisson', adjacency='add_remove')
+    """
 
     model: TorchModel
     guarantee: DPSGD
@@ -100,7 +113,7 @@ class DPSGDAdapter(Network):
     expected_batch : float, optional
         What the noisy sum is divided by, ``sample_rate`` times the number of records by default, which is then public.
         Adding or removing one record must not change it, strictly speaking: give a number to be exact.
-    physical_batch : int
+    physical_batch : int, default 256
         Most gradients that are held at once; it limits the memory and does not change the result.
     checkpoint : path, optional
         A folder where the state is kept about a hundred times, as in :class:`TorchAdapter`. The chance of a step
@@ -108,6 +121,17 @@ class DPSGDAdapter(Network):
         noise, each once. The files are no part of what may be published.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         As in :class:`TorchAdapter`; the default optimiser is "sgd".
+
+    Examples
+    --------
+    >>> import torch, whosin as wi
+    >>> adapter = wi.DPSGDAdapter(
+    ...     torch.nn.Linear(2, 2), noise_multiplier=2.0, max_grad_norm=1.0, sample_rate=0.1, steps=50
+    ... )
+    >>> print(adapter.guarantee)
+    DPSGD(noise_multiplier=2, sample_rate=0.1, steps=50, sampling='poisson', adjacency='add_remove')
+    >>> round(adapter.guarantee.advantage, 3)
+    0.146
     """
 
     noise_multiplier: float
@@ -259,6 +283,21 @@ def train_dpsgd(
     References
     ----------
     Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang (2016), Deep learning with differential privacy.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> trained = wi.train_dpsgd(
+    ...     torch.nn.Linear(2, 2), X, y, noise_multiplier=1.0, max_grad_norm=1.0, sample_rate=0.2, steps=30,
+    ...     learning_rate=1.0, rng=0,
+    ... )
+    >>> round(trained.guarantee.advantage, 3)
+    0.449
+    >>> bool(np.mean(trained.model.predict_proba(X).argmax(axis=1) == y) > 0.9)
+    True
     """
     adapter = DPSGDAdapter(
         module,

@@ -23,9 +23,9 @@ class TorchAdapter(Network):
     module : torch.nn.Module, or callable without arguments that returns one
         The architecture; it stays untouched. Each training starts from fresh weights, drawn by the layers' own
         ``reset_parameters`` or by the callable.
-    epochs : int
+    epochs : int, default 20
         Passes over the records.
-    batch_size : int
+    batch_size : int, default 64
         Most records in a batch. The batches of an epoch are of nearly equal size, in a new random order each.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         ``optimizer`` is "sgd", "adam", "adamw", or a callable that gets the parameters and ``lr=``. ``loss`` maps
@@ -41,6 +41,17 @@ class TorchAdapter(Network):
     -----
     All chance (weights, order, dropout) comes from ``rng``, and torch works with one thread, so a CPU gives the same
     weights in every process. Torch's own generators are left as they were.
+
+    Examples
+    --------
+    >>> import numpy as np, torch, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> adapter = wi.TorchAdapter(torch.nn.Linear(2, 2), epochs=10, learning_rate=0.1)
+    >>> model = adapter.fit(X, y, rng)
+    >>> bool(np.mean(model.predict_proba(X).argmax(axis=1) == y) > 0.95)
+    True
     """
 
     epochs: int = 20

@@ -38,9 +38,9 @@ class TorchModel:
         about the second of two classes.
     classes : sequence, optional
         The label of each output; 0, 1, … by default.
-    output : {"logits", "probabilities", "log_probabilities"}
+    output : {"logits", "probabilities", "log_probabilities"}, default "logits"
         What the numbers are. A single number is a logit or a probability.
-    batch_size : int
+    batch_size : int, default 1024
         Most records that are predicted at once; it limits the memory.
     input_dtype : str, optional
         Name of the torch type that records are turned into; by default that of the weights, or "int64" where records
@@ -51,6 +51,16 @@ class TorchModel:
     Records are predicted in evaluation mode (no dropout, stored statistics of batch normalisation), without gradients,
     on the device of the weights; afterwards every layer is in the mode in which it was. Probabilities come from the
     outputs in double precision, so that 1 - p is seen far below the rounding of the outputs.
+
+    Examples
+    --------
+    >>> import torch, whosin as wi
+    >>> module = torch.nn.Linear(1, 1)
+    >>> with torch.no_grad():
+    ...     _ = module.weight.fill_(2.0), module.bias.fill_(0.0)
+    >>> model = wi.TorchModel(module, classes=["no", "yes"])
+    >>> model.predict_proba([[0.0], [1.0]]).round(3).tolist()
+    [[0.5, 0.5], [0.119, 0.881]]
     """
 
     def __init__(

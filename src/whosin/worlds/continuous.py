@@ -46,6 +46,15 @@ class ContinuousGame(Game):
         The estimate on each data set of the world.
     error : float
         Largest error of the divergences computed so far, from undetected zeros; rounding (about 1e-15) apart.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> game = wi.worlds.uniform_subsets(range(4), 2).play(wi.mechanisms.Gaussian(sum, 1.0))
+    >>> round(game.posterior(3, 4.0), 4)  # the sum came out as 4
+    0.7461
+    >>> round(game.accuracy(3), 4)
+    0.7729
     """
 
     def __init__(self, world: World, centres: Array, noise: str, scale: float) -> None:

@@ -23,7 +23,15 @@ Array = NDArray[np.float64]
 
 
 class Game(ABC):
-    """What is common to finite and continuous outputs."""
+    """What is common to finite and continuous outputs.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> game = wi.worlds.all_subsets(range(3)).play(wi.mechanisms.Laplace(sum, 1.0))
+    >>> round(game.advantage(2), 4), round(game.dp().epsilon, 4)
+    (0.5852, 2.0)
+    """
 
     world: World
 
@@ -159,6 +167,17 @@ class FiniteGame(Game):
         Probability of each output on each data set of the world.
     inside, outside : ndarray
         Law of the output given that each record is in, and given that it is out; nan for records without doubt.
+
+    Examples
+    --------
+    The number of people that are in, told truly, says something about each:
+
+    >>> import whosin as wi
+    >>> game = wi.worlds.all_subsets("abc").play(lambda records: {len(records): 1.0})
+    >>> game.posterior("a", 2)
+    0.6666666666666666
+    >>> game.accuracy("a")
+    0.75
     """
 
     def __init__(self, world: World, outputs: tuple[Hashable, ...], laws: Array) -> None:

@@ -29,7 +29,17 @@ Kind = Literal["uniform_subsets", "independent", "bounded_independent", "all_sub
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A universe and a prior over its subsets; build one with the functions of :mod:`whosin.worlds`."""
+    """A universe and a prior over its subsets; build one with the functions of :mod:`whosin.worlds`.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> world = wi.worlds.independent("abc", [0.5, 0.2, 0.9])
+    >>> world
+    World(independent, 3 records, 8 data sets)
+    >>> world.inclusion.round(3).tolist()
+    [0.5, 0.2, 0.9]
+    """
 
     universe: tuple[Any, ...]
     masks: NDArray[np.int64] = field(repr=False)
@@ -181,7 +191,17 @@ def independent(universe: Sequence[Any], probabilities: ArrayLike) -> World:
 
 
 def bounded_independent(universe: Sequence[Any], probabilities: ArrayLike, size: int) -> World:
-    """Return the independent world given that exactly ``size`` records are in (Li's D_B)."""
+    """Return the independent world given that exactly ``size`` records are in (Li's D_B).
+
+    Examples
+    --------
+    Three people would come with chances 0.9, 0.5 and 0.5. Once it is known that two came:
+
+    >>> import whosin as wi
+    >>> world = wi.worlds.bounded_independent("abc", [0.9, 0.5, 0.5], 2)
+    >>> world.inclusion.round(4).tolist()
+    [0.9474, 0.5263, 0.5263]
+    """
     records = _universe(universe)
     p = _probabilities(records, probabilities)
     masks = masks_of_size(len(records), check_whole("size", size, low=0, high=len(records)))
@@ -219,7 +239,17 @@ def one_of_two(
 
 
 def explicit(universe: Sequence[Any], table: Mapping[Any, float]) -> World:
-    """Return the world with any prior: ``table`` maps data sets (collections of records) to probabilities."""
+    """Return the world with any prior: ``table`` maps data sets (collections of records) to probabilities.
+
+    Examples
+    --------
+    A couple that takes part together or not at all:
+
+    >>> import whosin as wi
+    >>> world = wi.worlds.explicit("ab", {"": 0.7, "ab": 0.3})
+    >>> world.play(lambda records: {len(records): 1.0}).accuracy("a")
+    1.0
+    """
     records = _universe(universe)
     bare = World(records, np.zeros(1, dtype=np.int64), np.ones(1))
     weights: dict[int, float] = {}

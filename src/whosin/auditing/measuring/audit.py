@@ -67,6 +67,18 @@ class Audit:
     Every attack is counted on records that were held out when it was chosen. Limits hold for any sample size. What
     needs one split of the records (curve, band, groups, individual risks) uses the first of many; the advantage uses
     all.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> found = wi.audit(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    >>> print(found.verdict.headline)
+    78 of 100 people in the data can be picked out while 11 of 100 outsiders are wrongly accused.
+    >>> print(found.advantage)
+    0.67... [0.5..., 0.7...] at 95%
+    >>> found.compare(wi.PureDP(0.5)).verdict
+    'exceeds the promise on this model'
     """
 
     members: int

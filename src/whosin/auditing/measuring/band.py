@@ -32,6 +32,14 @@ class Band:
     """Two curves between which the score's ROC lies everywhere, with probability ``confidence_level``.
 
     Each of the two alone holds with probability (1 + confidence_level)/2.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> band = wi.audit(rng.normal(2, 1, 500), rng.normal(0, 1, 500)).band
+    >>> [round(float(curve.tpr(0.2)), 2) for curve in (band.lower, band.upper)]
+    [0.78, 1.0]
     """
 
     lower: Roc

@@ -42,7 +42,18 @@ ASSIGNMENTS = ("unknown", "random", "coins", "independent trainings")
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a measurement says about a promise."""
+    """What a measurement says about a promise.
+
+    Examples
+    --------
+    Two hundred trainings with a record and two hundred without, by a training that promises too much:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> found = wi.audit(rng.normal(2, 1, 200), rng.normal(0, 1, 200), assignment="independent trainings")
+    >>> found.compare(wi.PureDP(0.5)).verdict, found.compare(wi.PureDP(4.0)).verdict
+    ('violated', 'inconclusive')
+    """
 
     verdict: str
     """"violated", "exceeds the promise on this model", "consistent" or "inconclusive"."""

@@ -13,7 +13,15 @@ __all__ = ["Estimate", "TprAtFpr"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measured number with limits that hold together with probability ``confidence_level``, for any sample size."""
+    """A measured number with limits that hold together with probability ``confidence_level``, for any sample size.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> found = wi.Estimate(0.1234, 0.0611, 0.1899, 0.95)
+    >>> print(found)  # limits are rounded outwards
+    0.123 [0.0611, 0.19] at 95%
+    """
 
     estimate: float
     """The measured value (NaN where nothing was measured)."""
@@ -43,7 +51,16 @@ class Estimate:
 
 @dataclass(frozen=True)
 class TprAtFpr(Estimate):
-    """The share of members that one attack finds, with the share of outsiders that the same attack accuses."""
+    """The share of members that one attack finds, with the share of outsiders that the same attack accuses.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> found = wi.audit(rng.normal(3, 1, 500), rng.normal(0, 1, 500)).tpr_at(0.05)
+    >>> print(found)
+    TPR 0.91... [0.87..., 0.94...] at 95% at FPR 0.036 [0.01..., 0.06...] at 95% (asked for 0.05)
+    """
 
     target: float = 0.0
     """The false positive rate asked for."""

@@ -35,17 +35,28 @@ class Experiment:
     ----------
     members, non_members : array-like of shape (N,) or (N, q)
         The answers: numbers, booleans or strings. Infinities are the largest and the smallest numbers.
-    prior : float
+    prior : float, default 0.5
         Probability that a record which the attacker meets is a member; not tied to the two sample sizes.
     names : sequence of str, optional
         Names of the q queries; those of a data frame's columns by default.
-    kind : {"auto", "discrete", "continuous"}
+    kind : {"auto", "discrete", "continuous"}, default "auto"
         "discrete" takes every different answer (of all queries together) as a symbol. "auto" does so for strings,
         booleans, and whole numbers with at most 64 different answers; numbers keep their order beside that.
     person : pair of arrays, optional
         Whose each record is. The records of a person become one: see :mod:`whosin.auditing.measuring.people`.
-    directed : bool
+    directed : bool, default False
         Whether larger answers are known to speak for membership: small ones are then not searched for outright.
+
+    Examples
+    --------
+    Answers of two attacks on the same records, which :func:`run_audit` takes:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> members, outsiders = rng.normal(1, 1, (200, 2)), rng.normal(0, 1, (200, 2))
+    >>> experiment = wi.auditing.Experiment(members, outsiders, names=("loss", "distance"))
+    >>> experiment.kind, experiment.names
+    ('continuous', ('loss', 'distance'))
     """
 
     members: NDArray[Any]

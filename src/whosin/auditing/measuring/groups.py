@@ -40,7 +40,19 @@ Four = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class GroupRow:
-    """One group."""
+    """One group.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> rare = np.arange(600) % 3 == 0
+    >>> inside, outside = rng.normal(2 * rare, 1), rng.normal(0, 1, 600)
+    >>> groups = np.where(rare, "rare", "common")
+    >>> row = wi.audit(inside, outside, groups=(groups, groups)).groups["rare"]
+    >>> row.members, row.stands_out
+    (200, True)
+    """
 
     name: str
     members: int
@@ -72,7 +84,20 @@ class GroupRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupTable(Rows):
-    """Groups with limits that hold together; iterable, by number or by name, and able to :meth:`scan` for more."""
+    """Groups with limits that hold together; iterable, by number or by name, and able to :meth:`scan` for more.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> rare = np.arange(600) % 3 == 0
+    >>> inside, outside = rng.normal(2 * rare, 1), rng.normal(0, 1, 600)
+    >>> groups = np.where(rare, "rare", "common")
+    >>> for row in wi.audit(inside, outside, groups=(groups, groups)).groups:
+    ...     print(row.name, row.stands_out)
+    common False
+    rare True
+    """
 
     rows: tuple[GroupRow, ...]
     confidence_level: float

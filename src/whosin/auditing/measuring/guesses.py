@@ -51,7 +51,18 @@ CURVE_SHARE = 4
 
 @dataclass(frozen=True)
 class OneRunComparison:
-    """What one run says about a promise."""
+    """What one run says about a promise.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random(400) < 0.5
+    >>> run = wi.audit_one_run(rng.normal(3 * included, 1), included, guesses=100)
+    >>> held = run.compare(wi.PureDP(0.5))
+    >>> held.verdict, held.p_value < 1e-6
+    ('violated', True)
+    """
 
     verdict: str
     """"violated" or "inconclusive"."""

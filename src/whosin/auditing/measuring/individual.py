@@ -55,6 +55,17 @@ class Individual(Rows):
     Columns are arrays: ``index`` (row on its side), ``member``, ``score`` (of the attack; a record of the fit part
     by a rule that did not see it), ``cell``, ``counted`` (whether it is one of the records that the limits count),
     ``risk`` (posterior of membership), ``lower``, ``upper``, ``simultaneous_lower`` and ``simultaneous_upper``.
+
+    Examples
+    --------
+    The members whom the scores give away most:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> found = wi.audit(rng.normal(2, 1, 300), rng.normal(0, 1, 300)).individual
+    >>> worst = int(np.argmax(found.risk))
+    >>> bool(found.member[worst]), round(float(found.risk[worst]), 2), round(float(found.lower[worst]), 2)
+    (True, 1.0, 0.9)
     """
 
     index: NDArray[np.int64]

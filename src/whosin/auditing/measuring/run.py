@@ -46,19 +46,19 @@ def audit(
     members, non_members : array-like of shape (N,) or (N, q), or mappings of names to scores
         Answers of one or of q queries about records in the data and about records outside: numbers, booleans or
         strings. The scores of any attack will do; neither their direction nor their scale matters.
-    prior : float
+    prior : float, default 0.5
         Probability that a record which the attacker meets is a member.
-    metric : str or callable
+    metric : str or callable, default "advantage"
         The metric of ``headline``; see :meth:`Audit.risk`.
-    kind : {"auto", "discrete", "continuous"}
+    kind : {"auto", "discrete", "continuous"}, default "auto"
         Whether different answers are symbols, or numbers that can be compared.
-    confidence_level : float
+    confidence_level : float, default 0.95
         Probability that the two limits of an estimate hold, whatever the laws and the sample sizes.
     groups : pair of arrays, or mapping of names to pairs, optional
         A label for every member and every non-member.
     names : sequence of str, optional
         Names of the queries.
-    assignment : {"unknown", "random", "independent trainings"}
+    assignment : {"unknown", "random", "independent trainings"}, default "unknown"
         Whether chance decided who became a member, and whether every score comes from a training of its own.
     person : pair of arrays, optional
         Whose each member's and each non-member's record is. Several records of one person count once: split, counted,
@@ -147,6 +147,15 @@ def run_audit(
     """Audit an experiment, as :func:`audit` does.
 
     ``query`` names what was asked, ``notes`` join the assumptions, and a ``problem`` of the set-up forbids a verdict.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> experiment = wi.auditing.Experiment(rng.normal(2, 1, 300), rng.normal(0, 1, 300))
+    >>> found = wi.auditing.run_audit(experiment, query="loss of the model", tolerate=0.1)
+    >>> found.query, found.verdict.title
+    ('loss of the model', 'Leak found, above the tolerated 0.1')
     """
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
     assignment = check_choice("assignment", assignment, ASSIGNMENTS)

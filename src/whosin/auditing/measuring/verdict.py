@@ -21,6 +21,17 @@ class Verdict:
     Without a tolerance: "leak" if the lower limit of the advantage is above 0, otherwise "none found". With one:
     "exceeds" if the lower limit is above it, "within" if the upper limit is not, otherwise "undecided". "no verdict" if
     the set-up allows none, whatever was measured.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> inside, outside = rng.normal(0.1, 1, 400), rng.normal(0, 1, 400)
+    >>> for tolerate in (None, 0.3, 0.02):
+    ...     print(wi.audit(inside, outside, tolerate=tolerate).verdict.title)
+    No leak found, up to 0.184 possible
+    Within the tolerated 0.3
+    Undecided, 0.02 is tolerated
     """
 
     state: str

@@ -70,7 +70,7 @@ def audit_classifier(
         Margins count by their softmax. A model with ``predict`` alone gives labels, or, if it is a regressor, numbers.
     members, non_members : pair (X, y)
         Records with labels (values) that it was trained on, and others of the same population.
-    query : str, callable, or sequence of these
+    query : str, callable, or sequence of these, default "auto"
         "loss", "confidence", "scaled_logit", "entropy", "modified_entropy", "correctness", "label_only" (share of
         augmented copies that get the label right), "log_probabilities" (of the label, and of all others sorted), and
         with a ``reference`` "calibrated_loss" and "calibrated_logit". Of a regressor "loss" (squared), "residual" and
@@ -83,7 +83,7 @@ def audit_classifier(
     augment : callable, optional
         (X, rng) ↦ slightly changed records, for "label_only". By default tables get normal noise of a tenth of each
         feature's standard deviation, and images (three or more axes, height and width last) are moved by a pixel.
-    augmentations : int
+    augmentations : int, default 20
         Copies of each record for "label_only".
     prior, metric, kind, confidence_level, groups, assignment, person, tolerate, rng, progress
         As in :func:`whosin.audit`. ``rng`` also draws the augmentations; by default they are the same every time.

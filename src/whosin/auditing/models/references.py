@@ -49,6 +49,16 @@ class ReferenceModels:
     """Scores of many models on the same records, and which model was trained with which record.
 
     Made by :meth:`train`, :meth:`from_scores` or :meth:`load`.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(200, 3)), rng.integers(2, size=200)
+    >>> references = wi.ReferenceModels.train(DecisionTreeClassifier(), X, y, models=10, rng=0)
+    >>> references.scores.shape, references.included.sum(axis=0)[:5].tolist()  # each record is in half of the models
+    ((10, 1, 200), [5, 5, 5, 5, 5])
     """
 
     scores: Array

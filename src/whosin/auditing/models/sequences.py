@@ -47,7 +47,7 @@ def token_scores(
         The same sequences under a model that was not trained on them, for "reference"; its tokens may be others.
     moments : pair like ``log_probs``, optional
         Mean and standard deviation of ln p over the whole vocabulary at each token, for "min_k_plus".
-    share : float
+    share : float, default 0.2
         Share of the tokens that "min_k" and "min_k_plus" look at, at least one token.
 
     Returns

@@ -55,6 +55,16 @@ def layer_output(layer: str | int | None = None) -> LayerOutput:
     References
     ----------
     Xu et al. (2022), appendix I, who cut the numbers into cells; cells of many numbers hold one record each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.neural_network import MLPClassifier
+    >>> from whosin.auditing.models import layer_output
+    >>> X = np.random.default_rng(0).normal(size=(40, 2))
+    >>> model = MLPClassifier((8, 4), solver="lbfgs", max_iter=50, tol=1.0, random_state=0).fit(X, X[:, 0] > 0)
+    >>> layer_output()(model, X, None).shape, layer_output(0)(model, X, None).shape
+    ((40, 4), (40, 8))
     """
     return LayerOutput(layer)
 

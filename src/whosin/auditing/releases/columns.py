@@ -30,6 +30,19 @@ class RevealingColumns(Rows):
 
     These are estimates from a sample, without limits: the largest TPR - FPR over all thresholds, which is a little too
     large for each. Differences of a few hundredths may be chance.
+
+    Examples
+    --------
+    A release that keeps ages almost as they are, and blurs the rest:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
+    >>> release = train + rng.normal(0, [0.001, 0.3, 0.3], (100, 3))
+    >>> tables = [dict(zip(("age", "height", "weight"), rows.T)) for rows in (train, holdout, release)]
+    >>> columns = wi.audit_synthetic(*tables, query="nearest").revealing_columns
+    >>> columns.to_dict()["columns"][0]["name"]
+    'age'
     """
 
     names: tuple[str, ...]

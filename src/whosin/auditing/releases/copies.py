@@ -29,7 +29,15 @@ NO_HOLDOUT = (
 
 @dataclass(frozen=True)
 class Copies:
-    """How many training rows appear in a release. It is no verdict: chance repeats rows, and a leak needs no copy."""
+    """How many training rows appear in a release. It is no verdict: chance repeats rows, and a leak needs no copy.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> print(wi.auditing.Copies(copies=3, near_copies=5, rows=200, synthetic=1000))
+    Of 200 training rows, 3 appear in the release of 1000 rows word for word, and 5 in all cells but at most one. How
+    many of them chance alone repeats is not known without held-out rows.
+    """
 
     copies: int
     """Training rows that appear in the release word for word: equal in every cell."""
@@ -94,6 +102,15 @@ def count_copies(
     Notes
     -----
     Every training row is compared with every released row, exactly, both held in memory: O(train·synthetic·columns).
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> train = {"age": [31, 45, 60], "city": ["Bern", "Ulm", "Graz"], "job": ["nurse", "cook", "nurse"]}
+    >>> released = {"age": [31, 45, 22], "city": ["Bern", "Ulm", "Ulm"], "job": ["nurse", "smith", "cook"]}
+    >>> found = wi.auditing.count_copies(train, released)
+    >>> found.copies, found.near_copies  # the first row, and the second but for the job
+    (1, 2)
     """
     tables = _table(train, "train"), _table(synthetic, "synthetic")
     matched = match_tables(*tables, columns=_compared(tables[0], columns, person), at_least=1)

@@ -35,6 +35,23 @@ class ReleaseSize(Rows):
 
     The last point is the advantage of the audit, with its own confidence level; the limits of all others hold together
     (Bonferroni).
+
+    Examples
+    --------
+    Every row that goes out tells more:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
+    >>> release = train + rng.normal(0, 0.1, (100, 3))
+    >>> curve = wi.audit_synthetic(train, holdout, release, query="nearest").release_size
+    >>> for size, found in zip(curve.sizes[-3:], curve.advantages[-3:]):
+    ...     print(size, round(found.estimate, 1))
+    21 0.0
+    46 0.2
+    100 0.9
+    >>> curve.largest(0.5)
+    21
     """
 
     query: str

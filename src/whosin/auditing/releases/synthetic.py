@@ -39,7 +39,17 @@ REFERENCE_LEVEL = 0.99
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SyntheticAudit(Audit):
-    """An :class:`Audit` of a released table, with what only tables have."""
+    """An :class:`Audit` of a released table, with what only tables have.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout = rng.normal(size=(100, 3)), rng.normal(size=(100, 3))
+    >>> found = wi.audit_synthetic(train, holdout, train[:50], query="nearest")
+    >>> found.verdict.state, found.copies, found.records_alone.differs
+    ('leak', (50, 0), False)
+    """
 
     synthetic: int = 0
     """Number of released rows."""
@@ -247,7 +257,7 @@ def audit_synthetic(
         and lists of numbers are compared as they are. ``synthetic`` may also be the path of a Parquet or Arrow file, a
         polars.LazyFrame, or an iterable of frames; with more than 250,000 rows it is read in blocks and never held, and
         the answers are the same. Other files, CSV among them, are read into memory.
-    query : str, sequence of str, or callable
+    query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
         "equal_cells", "nearest", "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays
         "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned
@@ -258,9 +268,9 @@ def audit_synthetic(
     columns : sequence of str, optional
         The columns to use, exactly these; by default all that are attributes (:mod:`whosin.tables.roles`), which must
         then agree. ``left_out`` names the others, row numbers and keys among them, with the reason.
-    ignore, keep : sequence of str
+    ignore, keep : sequence of str, optional
         Columns to leave out, and columns to compare although they look like no attributes.
-    categories : sequence of str
+    categories : sequence of str, optional
         Columns to take as labels although they look like numbers.
     groups : str, sequence of str, mapping or pair, optional
         Columns whose groups are reported (also columns that are not compared), or labels as in :func:`whosin.audit`.
@@ -270,7 +280,7 @@ def audit_synthetic(
     person : str or pair of arrays, optional
         The column of train and holdout that says whose a row is, which is then not compared, or identifiers of the
         training and of the held-out rows. Several rows of one person count once.
-    assignment : {"unknown", "random", "coins"}
+    assignment : {"unknown", "random", "coins"}, default "unknown"
         Whether chance decided which rows (or people) were trained on: "random" if they were drawn from all rows here,
         "coins" if a fair coin of its own decided on each. Then ``compare`` can refute a promise of differential
         privacy: under replacement of a row, and with "coins" under adding or removing one too.
@@ -313,6 +323,18 @@ def audit_synthetic(
     held-out rows are independent draws whichever threshold they are counted at. A value that neither has counts as
     rarer than all they have. Without a reference that costs some power (section 13 of the theory): few released rows
     cannot tell how rare a rare value is.
+
+    Examples
+    --------
+    A "synthetic" table that is the training data with a little noise, and one that is drawn anew:
+
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout, other = (rng.normal(size=(100, 3)) for _ in range(3))
+    >>> for release in (train + rng.normal(0, 0.1, (100, 3)), other):
+    ...     print(wi.audit_synthetic(train, holdout, release, query="nearest").verdict.state)
+    leak
+    none found
     """
     _check_one_training(assignment)
     level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -46,7 +46,7 @@ def audit_training(
         The records that are guessed; see :func:`mislabelled`. Unusual ones are easier to guess. A number takes so many
         gradients of full norm instead, orthogonal to each other, at most one for each weight of a
         :class:`DPSGDAdapter`: records stand in each other's way, these do not, and show a larger ε.
-    score : {"loss", "gradients"} or callable
+    score : {"loss", "gradients"} or callable, default "loss"
         "loss" looks at the trained model only: a small loss speaks for inclusion. "gradients" looks at every step of
         a :class:`DPSGDAdapter`, as its promise allows, and is far stronger. A callable gets (model, X, y) of all
         canaries and returns one number each, a larger one for inclusion.
@@ -69,6 +69,20 @@ def audit_training(
     References
     ----------
     Steinke, Nasr, Jagielski (2023), Privacy auditing with one (1) training run.
+
+    Examples
+    --------
+    One nearest neighbour knows its records by heart, and so gives nearly every canary with a random label away:
+
+    >>> import numpy as np, whosin as wi
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> canaries = rng.normal(size=(200, 2)), rng.integers(10, size=200)
+    >>> run = wi.audit_training(KNeighborsClassifier(1), None, canaries, guesses=50, rng=0)
+    >>> run.right, run.guesses, round(run.epsilon_lower, 1)
+    (48, 50, 2.0)
+    >>> run.compare(wi.PureDP(1.0)).verdict
+    'violated'
     """
     check_probability("delta", delta)
     if isinstance(canaries, int | np.integer):
@@ -101,6 +115,16 @@ def mislabelled(X: Any, y: Any, count: int, *, classes: Any = None, rng: Any = N
         The labels to choose from; those in ``y`` by default.
     rng : optional
         Anything that ``numpy.random.default_rng`` takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from whosin.auditing.runs import mislabelled
+    >>> X, y = np.arange(10.0)[:, None], np.arange(10) % 3
+    >>> canaries, labels = mislabelled(X, y, 4, rng=0)
+    >>> places = canaries[:, 0].astype(int)
+    >>> bool((labels != y[places]).all())
+    True
     """
     X, y = _side("X, y", (X, y))
     generator = np.random.default_rng(rng)

@@ -69,7 +69,17 @@ class Count:
 
 @dataclass(frozen=True)
 class OneRunAudit:
-    """What one training run with random canaries says about the ε of the training."""
+    """What one training run with random canaries says about the ε of the training.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> included = rng.random(400) < 0.5
+    >>> run = wi.audit_one_run(rng.normal(3 * included, 1), included, guesses=100)
+    >>> run.right, run.guesses, round(run.epsilon_lower, 2)
+    (100, 100, 3.49)
+    """
 
     epsilon_lower: float
     """Training that is (ε, δ)-DP (add/remove) has ε at least this, at the confidence level."""
@@ -244,9 +254,9 @@ def audit_one_run(
         or a pair (in, out). It must be fixed before the scores are compared with ``included``. A list tries several
         and shares the confidence among them. None tries all m, m/2, m/4, … down to 8 for a limit on ε, and holds whole
         curves against the surest quarter: where about as many are guessed, a promise is refuted most easily.
-    delta : float
+    delta : float, default 0
         The δ for which ε is wanted.
-    confidence_level : float
+    confidence_level : float, default 0.95
         Probability with which the limit holds, over coins and training.
     person : array-like of shape (m,), optional
         Whose each record is, where one coin was tossed for all records of a person. People are guessed, by the mean

@@ -30,7 +30,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RetrainedIndividual:
-    """Risk over trainings, one row for each record or person, in the order in which they were given."""
+    """Risk over trainings, one row for each record or person, in the order in which they were given.
+
+    Examples
+    --------
+    >>> import numpy as np, whosin as wi
+    >>> people = np.random.default_rng(0).normal(size=(40, 2))
+    >>> found = wi.audit_retrained(lambda rows, rng: rows[rows[:, 0] > 0], people, trainings=10, rng=0)
+    >>> risk = found.individual.risk
+    >>> [round(float(risk[side].mean()), 1) for side in (people[:, 0] > 0, people[:, 0] <= 0)]
+    [0.8, 0.1]
+    """
 
     risk: Array
     """Estimated advantage (TPR - FPR over trainings) of the attack on each unit."""

@@ -62,12 +62,12 @@ def audit_retrained(
         of all records. It is copied before every training, and must do everything that looks at records itself.
     records : frame, array, path, or pair (X, y)
         All records there are.
-    trainings : int
+    trainings : int, default 32
         32 for a verdict; 64 where single people are to be named or a promise is to be refuted; at least 10.
     release_rows : int, optional
         Rows that the generator will release when it is trained on all records. Each training releases as many for
         each of its own records; by default as many as it was trained on.
-    attack : {"auto", "linear"}
+    attack : {"auto", "linear"}, default "auto"
         "auto" learns boosted trees where there are records enough, "linear" a logistic regression: a little weaker, and
         cheaper.
     person : str or array, optional
@@ -75,11 +75,11 @@ def audit_retrained(
         records of a person are in or out together, and risks are those of people.
     groups : str, sequence of str, mapping or array, optional
         Columns whose groups are reported, or labels of the records (by name).
-    coins : {"independent", "balanced"}
+    coins : {"independent", "balanced"}, default "independent"
         "balanced" trains on exactly half of the units: what MIP and PMP speak of.
     tolerate : float, optional
         The largest TPR - FPR that is tolerated in a typical training.
-    confidence_level : float
+    confidence_level : float, default 0.95
     journal : path, optional
         A file where the answers of each training are kept as soon as they are known, and no release: an interrupted
         audit goes on, and one with more trainings does only the new ones. It takes ``rng``.

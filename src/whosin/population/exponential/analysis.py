@@ -72,25 +72,33 @@ def exponential(
         The labelled guarantee, which sets λ = ε/(2Δ).
     clip : float
         Largest norm of a record.
-    delta : float
+    delta : float, default 0
         δ of the practical guarantee.
-    loss : {"distance", "squared"} or matrix
+    loss : {"distance", "squared"} or matrix, default "distance"
         Euclidean distance (the geometric median of the paper), its square, or the losses themselves, one row per record
         and one column a candidate; then ``sensitivity`` is needed.
     sensitivity : float, optional
         Largest change of a candidate's mean loss by replacing one record, computed for the named losses unless given.
         One that the records at hand contradict is refused.
-    train_fraction : float
+    train_fraction : float, default 0.5
         Share of the pool that is drawn.
-    method : {"auto", "exact", "two_outcomes", "monte_carlo"}
+    method : {"auto", "exact", "two_outcomes", "monte_carlo"}, default "auto"
         "exact" enumerates all data sets (meet in the middle; up to 20 of 40 records); "two_outcomes" is exact for two
         distinct candidates and hundreds of records; "monte_carlo" certifies an upper limit for any size with
         ``confidence_level``. "auto" takes the best that is quick.
+    confidence_level : float, default 0.95
+        Probability that the limit of "monte_carlo" holds.
+    draws : int, optional
+        Data sets that "monte_carlo" draws; by default some 20,000 for each record, fewer for large pools.
     journal : path, optional
         File that keeps the finished parts of a long run, exact or "monte_carlo", which resumes from it if it was
         interrupted. A simulated one needs ``rng``, the same in both runs.
+    n_jobs : int, optional
+        Processes or threads, -1 for all cores; one by default.
     progress : callable, optional
         Called with the finished share of the work, rising to 1.
+    rng : optional
+        Anything that ``numpy.random.default_rng`` takes, for "monte_carlo".
 
     Returns
     -------
@@ -99,6 +107,16 @@ def exponential(
     Notes
     -----
     Cost: exact O(C(N, k)·candidates) at a few nanoseconds a data set; Monte Carlo O(draws·N·candidates).
+
+    Examples
+    --------
+    Twelve people of whom six are drawn, and the better one of two places for a post box:
+
+    >>> import numpy as np, whosin as wi
+    >>> homes = np.linspace(-1, 1, 12)
+    >>> found = wi.population.exponential(homes, [[-0.5], [0.5]], epsilon=2.0, clip=1.0)
+    >>> found.method, round(found.pmp.epsilon, 3)
+    ('exact', 0.305)
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
     delta = check_probability("delta", delta)

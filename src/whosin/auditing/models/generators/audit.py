@@ -58,7 +58,7 @@ def audit_generator(
         modules), or ``sample(n)``: a model of :class:`whosin.training.GaussianCopula`, of SDV, or of your own.
     train, holdout : array of shape (n, ...) or data frame
         Records that the model was trained on, and others of the same population that it never saw.
-    query : str or sequence of str
+    query : str or sequence of str, default "auto"
         What the attacker asks about a record: "discriminator" (its score, eq. 3), "max_discriminator" (the largest of
         several, eq. 5), "discriminators" (all of them, eq. 6), "nearest" (distance to the nearest generated record,
         eq. 2), "monte_carlo" (generated records nearby, eq. 1), "hybrid" (discriminator and nearest, eq. 4), "latent"
@@ -72,7 +72,7 @@ def audit_generator(
         Records that the model generated; by default it generates ``n_samples``, as many as ``train`` has.
     n_samples : int, optional
         Records to generate.
-    fit : bool or mapping
+    fit : bool or mapping, default False
         True trains a copy of the model on ``train`` first, a mapping does so with these arguments, such as
         ``{"epochs": 10}``. A synthesiser of SDV 2 gets the table under the name in its metadata.
     labels : pair of arrays, optional
@@ -81,12 +81,12 @@ def audit_generator(
     scores : mapping, optional
         Anything else to ask, beside ``query``: a name, and a function (model, records) ↦ one number per record, or a
         pair of arrays, the numbers of train and of holdout.
-    restarts, iterations : int
+    restarts, iterations : int, default 2 and 100
         Effort of the search of "latent".
     prior, metric, groups, confidence_level, tolerate, rng, progress
         As in :func:`whosin.audit`. ``rng`` also draws the samples and the starts of the search; by default they are the
         same every time.
-    assignment : {"unknown", "random"}
+    assignment : {"unknown", "random"}, default "unknown"
         Whether chance decided which records were trained on.
     person : pair of arrays, or str, optional
         Whose each record of train and of holdout is, as in :func:`whosin.audit`; for data frames the name of a column.

@@ -49,9 +49,9 @@ def latent_distances(
         Records as the generators make them.
     latent_size : int
         Numbers that a generator starts from.
-    restarts : int
+    restarts : int, default 2
         Searches for each record, from those of 1,024 standard normal latents whose outputs are nearest to it.
-    iterations : int
+    iterations : int, default 100
         Evaluations of the generator in each search.
     rng : optional
         Anything that ``numpy.random.default_rng`` takes.
@@ -67,6 +67,18 @@ def latent_distances(
     References
     ----------
     Chen, Yu, Zhang, Fritz (2020), GAN-Leaks: a taxonomy of membership inference attacks against generative models.
+
+    Examples
+    --------
+    A generator that draws points of a line; the distance to the line is what is left:
+
+    >>> import torch
+    >>> from whosin.auditing.models.generators.latents import latent_distances
+    >>> line = torch.nn.Linear(1, 2, bias=False)
+    >>> with torch.no_grad():
+    ...     _ = line.weight.copy_(torch.tensor([[1.0], [0.0]]))
+    >>> latent_distances(line, [[0.5, 0.0], [2.0, 3.0]], latent_size=1, rng=0).round(3).tolist()
+    [0.0, 3.0]
     """
     torch = need_torch()
     modules = torch_modules(generators)

@@ -46,6 +46,15 @@ def discriminator_scores(model: Any, records: Any, labels: Any = None) -> Array:
         As the discriminators take them.
     labels : array, optional
         Passed to the discriminators as their second argument, for conditional models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> from whosin.auditing.models.generators.queries import discriminator_scores
+    >>> gan = SimpleNamespace(discriminators=[lambda x: x.sum(axis=1), lambda x: -x[:, 0]])
+    >>> discriminator_scores(gan, np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[3.0, -1.0], [7.0, -3.0]]
     """
     given = getattr(model, "discriminators", None)
     functions = (given,) if callable(given) else tuple(given or ())

@@ -33,7 +33,20 @@ SPLITS = 3
 
 @dataclass(frozen=True)
 class Drift:
-    """Whether the two sides differ even without the release, and in what."""
+    """Whether the two sides differ even without the release, and in what.
+
+    Examples
+    --------
+    Members who are older than the people held out can be told apart without any release:
+
+    >>> import numpy as np, warnings, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> people = [{"age": rng.normal(age, 9, 100), "weight": rng.normal(70, 9, 100)} for age in (50, 40, 50)]
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     found = wi.audit_synthetic(*people, query="nearest").records_alone
+    >>> found.differs, found.columns
+    (True, ('age',))
+    """
 
     p_value: float
     """Chance of a difference like this one, or a larger one, if the sides are exchangeable."""

@@ -41,7 +41,20 @@ KEY_SHARE = 0.02
 
 @dataclass(frozen=True)
 class Dependence:
-    """Whether rows repeat each other within a side (``found``) or across the sides (``straddling``)."""
+    """Whether rows repeat each other within a side (``found``) or across the sides (``straddling``).
+
+    Examples
+    --------
+    Every training row stands there twice, so that half of them tell about the other half:
+
+    >>> import numpy as np, warnings, whosin as wi
+    >>> rng = np.random.default_rng(0)
+    >>> train, holdout, release = (rng.normal(size=(rows, 3)) for rows in (50, 100, 100))
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     found = wi.audit_synthetic(np.repeat(train, 2, axis=0), holdout, release, query="nearest")
+    >>> found.dependence.found, found.verdict.state
+    (True, 'no verdict')
+    """
 
     found: bool
     straddling: bool
