@@ -19,7 +19,9 @@ from whosin.errors import InputError, InputTypeError, MissingExtraError
 from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import about, at_least, at_most, clean, percent, percent_down, percent_up
 from whosin.reporting import report
+from whosin.reporting.audit import _columns
 from whosin.reporting.blocks import Report
+from whosin.reporting.preview import preview_blocks
 
 DAY = datetime.date(2026, 1, 2)
 KINDS = (
@@ -381,6 +383,39 @@ def test_a_shifted_holdout_is_said_aloud(tables):
 def test_queries_that_failed_are_named(leaky):
     broken = dataclasses.replace(leaky, failed=(("nearest <b>", "no numbers"),))
     assert "nearest <b>: no numbers" in Page(report(broken, date=DAY)).visible
+
+
+def test_the_preview_stands_in_the_report(pages, leaky):
+    rows = {row[0]: row[1:] for row in rows_of(pages["synthetic audit"], "The columns")}
+    assert set(rows) == {clean(name) for name in leaky.columns}
+    for column in leaky.preview.columns:
+        assert rows[clean(column["name"])][1] == f"{column['different']:,}"
+    files = {row[1]: row[2:] for row in rows_of(pages["synthetic audit"], "The files")}
+    assert files == {
+        "training rows": ["600", "3"], "held-out rows": ["600", "3"], "rows to be released": ["600", "3"]
+    }  # fmt: skip
+
+
+def test_a_preview_names_what_needs_a_look_first():
+    rng = np.random.default_rng(1)
+    rows = {"row": list(range(40)), "age": [None, *rng.integers(18, 90, 39).tolist()], "kind": ["a", "b"] * 20}
+    found = wi.tables.look(rows, {**rows, "row": list(range(40, 80))}).to_dict()
+    opening, files, notes, columns = preview_blocks(found, {"train": "a.csv"})
+    assert opening.text == "2 of 3 columns are compared. Left out: row (a running number)."
+    assert files.rows == [("a.csv", "training rows", "40", "3"), ("data", "held-out rows", "40", "3")]
+    assert "Training rows that appear among the held-out rows: 40" in notes.lines
+    assert [row[0] for row in columns.rows] == ["row", "age", "kind"]
+    assert [row[3] for row in columns.rows] == ["0", "2", "0"]
+    wide = {**found, "columns": found["columns"] * 10}
+    assert "6 more are compared" in preview_blocks(wide)[-1].caption
+
+
+def test_a_column_that_costs_nothing_is_zero_and_not_a_tiny_number(leaky):
+    columns = (("income", 0.3), ("age", -1.2e-05), ("more", 4e-17))
+    tiny = {"columns": [{"name": name, "lost": lost} for name, lost in columns], "advantage": 0.4}
+    facts = {**leaky.to_dict(), "revealing_columns": {**tiny, "members": 1, "non_members": 1, "released": 1}}
+    drawn = _columns(facts).blocks[1].pictures[0].svg
+    assert re.findall(r"y=\"[\d.]+\">(-?[\d.e-]+)</text>", drawn)[-3:] == ["0.3", "0", "0"]
 
 
 def test_a_query_of_ones_own_has_no_curve_of_sizes():

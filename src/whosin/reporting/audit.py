@@ -28,6 +28,7 @@ from whosin.reporting.blocks import Block, Fold, Grid, Heading, Items, Picture, 
 from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.curves import measured_curve, roc_pictures
 from whosin.reporting.painting import Axis, Interval, Line, bars, chart, histogram, intervals
+from whosin.reporting.preview import preview_blocks
 from whosin.reporting.provenance import Setting, reproduce
 from whosin.reporting.verdict_card import card_of, rows_within
 
@@ -72,6 +73,8 @@ def _sections(facts: Facts, setting: Setting, promise: list[Section], call: str)
         yield _most_exposed(facts, setting.ids)
     yield _words(facts)
     yield _queries(facts)
+    if facts.get("preview") is not None:
+        yield Section("data", "What was compared", preview_blocks(facts["preview"], setting.files), folded=True)
     yield _assumed(facts, setting.guarantee)
     yield _untested(facts)
     yield Section("method", "How it was measured", [Text(sentence(facts["method"]))], folded=True)
@@ -212,21 +215,20 @@ def _columns(facts: Facts) -> Section:
             else "Not measured for these data: it takes 2 to 100 columns, and a release that fits into memory."
         )
         return Section("columns", title, [Text(why)], half=True)
-    first, shown = found["columns"][0], found["columns"][:DRAWN]
-    small = first["lost"] < 0.05
+    shown = [(column["name"], round(column["lost"], 3) + 0.0) for column in found["columns"][:DRAWN]]
+    first, lost = shown[0]
     opening = (
         "No single column gives people away: hiding any one of them changes little. It is the combination."
-        if small
-        else f"Hiding {clean(first['name'])} would cost the attacker most: {about(first['lost'], 2)} of "
-        f"{about(found['advantage'], 2)}."
+        if lost < 0.05
+        else f"Hiding {clean(first)} would cost the attacker most: {about(lost, 2)} of {about(found['advantage'], 2)}."
     )
     axis = Axis(
         "advantage lost when the column is hidden",
-        min(0.0, *(column["lost"] for column in shown)),
-        max(0.1, first["lost"]),
+        min(0.0, *(value for _, value in shown)),
+        max(0.1, lost),
         text=lambda value: f"{value:g}",
     )
-    listed = "; ".join(f"{clean(column['name'])} {about(column['lost'], 2)}" for column in shown)
+    listed = "; ".join(f"{clean(name)} {about(value, 2)}" for name, value in shown)
     return Section(
         "columns",
         title,
@@ -235,9 +237,7 @@ def _columns(facts: Facts) -> Section:
             Pictures(
                 [
                     Picture(
-                        bars(
-                            [(c["name"], c["lost"]) for c in shown], f"Advantage lost by hidden column: {listed}.", axis
-                        ),
+                        bars(shown, f"Advantage lost by hidden column: {listed}.", axis),
                         f"By the nearest released row, for {count(found['members'])} people in the data, "
                         f"{count(found['non_members'])} others and {count(found['released'])} released rows. Estimates "
                         "without limits: differences of a few hundredths may be chance.",
@@ -271,7 +271,7 @@ def _groups(facts: Facts) -> Section:
                 Picture(
                     intervals([_interval(row["name"], row["advantage"]) for row in rows[:DRAWN]],
                               f"Advantage by group with limits: {listed}."),
-                    f"Advantage by group, the most exposed on top, with {level} limits.",
+                    f"Advantage by group, the most exposed first; {level} limits.",
                 )
             ]
         ),
@@ -342,12 +342,12 @@ def _released_rows(size: Facts | None, judged: bool) -> Section:
             blind=[0.0] * 101,
             dots=True,
         ),
-        f"Advantage against the number of released rows, with {level} limits.",
+        f"Advantage by number of released rows; {level} limits.",
     )
     blocks: list[Block] = [
         Text(
-            f"Fewer rows tell less. The curve follows attackers who use {size['query']} of the first rows, in random "
-            "order, and no others; it ends with all rows and queries."
+            "Fewer rows tell less. The curve follows simpler attackers, who see the first rows in random order, and "
+            "ends with all rows and all queries."
         ),
         Pictures([picture]),
     ]

@@ -49,13 +49,13 @@ def promised_against_measured(found: Comparison | OneRunComparison, prior: float
     return [
         Text(f"The measurement, held against the promise: {found.verdict}.", "answer"),
         Text(capital(found.text)),
-        Text(f"What was promised: {found.guarantee.explain(prior)}"),
         Fold(
-            "The numbers",
+            "What was promised, and the numbers",
             [
+                Text(found.guarantee.explain(prior)),
                 Grid(
                     f"{in_words(found.guarantee)} against the measurement ({level} confidence)", ("what", "value"), rows
-                )
+                ),
             ],
         ),
     ]

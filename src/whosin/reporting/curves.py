@@ -57,14 +57,14 @@ def curve_picture(
     if log:
         axes = (replace(RATES[0], low=lowest, log=True), replace(RATES[1], low=lowest, log=True))
     limits = (
-        f" Shaded: {confidence(level)} limits, all at once, of attackers who compare this score with a threshold."
+        f"Shaded: {confidence(level)} limits, all at once, of attackers who compare this score with a threshold."
         if measured is not None
-        else ""
+        else "Members found against outsiders accused; the dashed diagonal is a blind guess."
     )
     caption = (
         "The same at low rates, on logarithmic axes: what an attacker reaches who hardly accuses anybody."
         if log
-        else f"Members found against outsiders accused; the dashed diagonal is a blind guess.{limits}"
+        else limits
     )
     alt = f"ROC curve on {'logarithmic' if log else 'even'} axes. {_in_words(measured, promised)}"
     return Picture(chart(lines, alt, axes=axes), caption)

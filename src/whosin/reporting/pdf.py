@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -42,7 +43,7 @@ def to_pdf(page: str) -> bytes:
     if browser is None:
         from weasyprint import HTML  # type: ignore[import-not-found]
 
-        made: bytes = HTML(string=page).write_pdf()
+        made: bytes = HTML(string=with_styled_drawings(page)).write_pdf()
         return made
     with tempfile.TemporaryDirectory(prefix="whosin-pdf-", ignore_cleanup_errors=True) as folder:
         source, target = Path(folder, "report.html"), Path(folder, "report.pdf")
@@ -60,3 +61,18 @@ def to_pdf(page: str) -> bytes:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
             raise MissingExtraError(f"{browser} made no PDF: {last}; write the report as .html")
         return target.read_bytes()
+
+
+def with_styled_drawings(page: str) -> str:
+    """Return the page with the style of drawings inside each of them, in the colours of paper.
+
+    Browsers apply the page's style sheet to drawings. WeasyPrint does not, and knows no variables in them.
+    """
+    rules = Path(__file__, "..", "templates", "drawings.css.j2").resolve().read_text(encoding="utf-8")
+    *_, paper = re.findall(r":root \{([^}]*)\}", page)
+    colours = dict(re.findall(r"(--[\w-]+): ([^;]+);", paper))
+    tone = re.search(r'class="card (\w+)"', page)
+    toned = None if tone is None else re.search(rf"\.card\.{tone[1]} \{{ --tone: var\((--[\w-]+)\)", page)
+    colours["--tone"] = colours["--answer-edge" if toned is None else toned[1]]
+    plain = re.sub(r"var\((--[\w-]+)\)", lambda name: colours[name[1]], rules).replace("currentColor", colours["--ink"])
+    return re.sub(r"(<svg [^>]*>)", lambda start: f"{start[1]}<style>{plain}</style>", page)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from whosin.errors import InputError
 from whosin.reporting.pdf import to_pdf
@@ -93,9 +93,9 @@ def _fields(body: bytes) -> list[tuple[str, str]]:
 
 
 @router.get("/style/base.css")
-def style() -> FileResponse:
+def style() -> Response:
     """Return the style of the reports, on which that of the pages builds."""
-    return FileResponse(views.BASE_STYLE, media_type="text/css")
+    return Response(render("style.css.j2"), media_type="text/css")
 
 
 @router.get("/explain")

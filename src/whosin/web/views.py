@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import whosin.reporting
 from whosin.guarantees import Guarantee
 from whosin.numerics.rounding import about, at_most, capital, count, limits, percent, percent_down, percent_up, sentence
 from whosin.reporting.audit import low_rates, numbers
@@ -17,9 +15,7 @@ from whosin.reporting.verdict_card import card_of
 from whosin.web import answers
 from whosin.web.models import CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
-__all__ = ["BASE_STYLE", "calibrated", "explained", "of_comparison", "of_guarantee", "of_summary"]
-
-BASE_STYLE = Path(whosin.reporting.__file__).parent / "templates" / "style.css.j2"
+__all__ = ["calibrated", "explained", "of_comparison", "of_guarantee", "of_summary"]
 
 
 def explained(query: ExplainQuery) -> tuple[str, list[Block]]:

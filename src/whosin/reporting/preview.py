@@ -1,0 +1,87 @@
+"""What files hold and what is compared, from the dictionary of a look at them: before a run, and in its report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from whosin.numerics.rounding import NOT_MEASURED, capital, clean, count
+from whosin.reporting.blocks import Block, Grid, Items, Text
+
+__all__ = ["preview_blocks"]
+
+ROLES = {
+    "train": "training rows",
+    "holdout": "held-out rows",
+    "synthetic": "rows to be released",
+    "reference": "reference rows",
+}
+KINDS = {"category": "labels", "number": "numbers", "date": "dates"}
+LISTED = 24
+"""Columns in the table; those that are left out or have gaps come first."""
+
+
+def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = None) -> list[Block]:
+    """Return what a ``Preview.to_dict()`` says of files, by the names in ``files`` where they are known."""
+    names, columns = files or {}, found["columns"]
+    compared = sum(column["left_out"] is None for column in columns)
+    opening = f"{count(compared)} of {count(len(columns))} columns are compared."
+    left = [f"{clean(column['name'])} ({column['left_out']})" for column in columns if column["left_out"] is not None]
+    if left:
+        more = f" and {len(left) - 6} more" if len(left) > 6 else ""
+        opening += f" Left out: {', '.join(left[:6])}{more}."
+    notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
+    notes += [f"{_in_words(what)}: {count(number)}" for what, number in found["overlaps"].items() if number]
+    blocks: list[Block] = [Text(opening), _tables(found, names)]
+    if notes:
+        blocks.append(Items([capital(note) for note in notes]))
+    return [*blocks, _columns(columns)]
+
+
+def _file(table: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    return clean(names.get(table["role"], table["origin"]))
+
+
+def _tables(found: Mapping[str, Any], names: Mapping[str, str]) -> Grid:
+    people = bool(found["persons"])
+    rows = [
+        (
+            _file(table, names),
+            ROLES.get(table["role"], table["role"]),
+            count(table["rows"]),
+            count(table["columns"]),
+            *([_people(found["persons"].get(table["role"]))] if people else []),
+        )
+        for table in found["tables"]
+    ]
+    head = ("file", "holds", "rows", "columns", *(["people"] if people else []))
+    return Grid("The files", head, rows, frozenset({1}))
+
+
+def _people(number: int | None) -> str:
+    return NOT_MEASURED if number is None else count(number)
+
+
+def _columns(columns: list[Mapping[str, Any]]) -> Grid:
+    """The columns that need a look first: left out, then by gaps, then as they stand in the file."""
+    ranked = sorted(columns, key=lambda column: (column["left_out"] is None, -sum(column["missing"].values())))
+    rows = [
+        (
+            clean(column["name"]),
+            KINDS.get(column["kind"], column["kind"] or NOT_MEASURED),
+            NOT_MEASURED if column["different"] is None else count(column["different"]),
+            count(sum(column["missing"].values())),
+            "yes" if column["left_out"] is None else f"no: {column['left_out']}",
+        )
+        for column in ranked[:LISTED]
+    ]
+    more = f"; {count(len(columns) - LISTED)} more are compared and have fewer gaps" if len(columns) > LISTED else ""
+    head = ("column", "holds", "different values", "missing cells", "compared")
+    return Grid(f"The columns{more}", head, rows, frozenset({1, 4}))
+
+
+def _in_words(what: str) -> str:
+    """Return an overlap in the words of the page."""
+    said = re.sub(r"\bin (holdout|synthetic|reference)$", lambda found: f"among the {ROLES[found[1]]}", what)
+    return re.sub(r"^(train|holdout|synthetic|reference) rows", lambda found: capital(ROLES[found[1]]), said)
