@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.cli.app import app
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError
 from whosin.population.exponential import draws, plan
 from whosin.population.sums import analysis as additive
 from whosin.population.sums import groups
@@ -35,7 +35,7 @@ def gaussian(**options):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     monkeypatch.setattr(plan, "BLOCK", 2**10)
-    monkeypatch.setattr(draws, "BATCH", 2**13)
+    monkeypatch.setattr(draws, "BATCH", 2**11)
     monkeypatch.setattr(groups, "_BATCH", 2**18)
     monkeypatch.setattr(additive, "group_epsilons", functools.partial(groups.group_epsilons, draws=400))
 
@@ -98,13 +98,6 @@ def test_more_workers_change_no_bit(population):
 def test_a_journal_of_draws_needs_a_seed(population, tmp_path):
     with pytest.raises(InputError, match="rng is needed with a journal"):
         population(journal=tmp_path / "journal", rng=None)
-
-
-def test_a_journal_excludes_a_time_budget(tmp_path):
-    from whosin.population.exponential.monte_carlo import certify
-
-    with pytest.raises(InputTypeError, match="exclude each other"):
-        certify(np.eye(4), 2, rng=1, journal=tmp_path / "journal", time_budget=1.0)
 
 
 def test_a_search_shares_a_journal(tasks, tmp_path):

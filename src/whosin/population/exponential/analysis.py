@@ -89,7 +89,8 @@ def exponential(
     confidence_level : float, default 0.95
         Probability that the limit of "monte_carlo" holds.
     draws : int, optional
-        Data sets that "monte_carlo" draws; by default some 20,000 for each record, fewer for large pools.
+        Data sets that "monte_carlo" draws; by default as many as a pilot says are worth their while, at most about a
+        minute of one core.
     journal : path, optional
         File that keeps the finished parts of a long run, exact or "monte_carlo", which resumes from it if it was
         interrupted. A simulated one needs ``rng``, the same in both runs.

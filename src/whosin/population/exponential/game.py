@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 __all__ = ["Game"]
 
@@ -15,6 +15,8 @@ Index = NDArray[np.intp]
 
 GENTLE = 300.0
 """Range of a record's logits up to which e^logit is tabulated; beyond, swaps are computed in the log domain."""
+
+_CHUNK = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,8 @@ class Game:
         np.logaddexp.at(offset, group, shift)
         rows -= 0.5 * (rows.max(axis=0) + rows.min(axis=0))
         largest = float(np.abs(rows).max())
-        rounding = 2.0**-52 * k * (float(np.abs(logits[0]).max()) + (24.0 + math.log2(k)) * largest)
+        additions = _CHUNK + len(logits) / _CHUNK  # in a row, where a subset's logits are summed
+        rounding = 2.0**-52 * (k + 1) * (float(np.abs(logits[0]).max()) + (24.0 + additions) * largest)
         gentle = 2.0 * largest <= GENTLE
         return cls(
             table=rows,
@@ -69,25 +72,10 @@ class Game:
         return len(self.table[0])
 
     @property
-    def matched(self) -> int:
-        return min(self.k, self.records - self.k)
-
-    @property
     def share(self) -> float:
         return self.k / self.records
 
-    def log_law(self, orders: Index, space: Array) -> Array:
-        """ln p_w(D), (outcomes, draws), for the first k of each order; ``space`` has room for the smaller side."""
-        if 2 * self.k <= self.records:
-            weights = -_gathered_sum(self.table, orders[:, : self.k], space)
-        else:
-            weights = _gathered_sum(self.table, orders[:, self.k :], space) - self.table.sum(axis=1)[:, None]
-        weights += self.offset[:, None]
-        weights -= weights.max(axis=0)
-        weights -= np.log(np.exp(weights).sum(axis=0))
-        return weights
-
-
-def _gathered_sum(table: Array, chosen: Index, space: Array) -> Array:
-    np.take(table, chosen, axis=1, out=space, mode="clip")
-    return np.asarray(space.sum(axis=2))
+    def log_law(self, drawn: Array) -> Array:
+        """ln p_w (draws, outcomes) of subsets given as rows of 0 and 1."""
+        sums = sum(drawn[:, a : a + _CHUNK] @ self.table[:, a : a + _CHUNK].T for a in range(0, self.records, _CHUNK))
+        return np.asarray(log_softmax(self.offset - sums, axis=1))

@@ -9,7 +9,8 @@ one on P bound θ; -d with 1 - q in place of q bounds -θ. (For k = N/2, θ = 2�
 Markov's inequality for the product over n samples, E(U - V) ≤ (h/λ)(1 - e^{-s}),
 s = λ·mean/h + ψ(λ)·(mean square)/h² + l/n, except with probability e^{-l}. The λ come from a grid that is fixed in
 advance, with a union bound over it. Beside the leading term √(2l·(mean square)/n) the range enters with 2hl/(3n) for
-the best λ; in the empirical Bernstein limit it does with 14hl/(3n).
+the best λ; in the empirical Bernstein limit it does with 14hl/(3n). The samples may be centred first: what a pilot of
+separate draws saw is subtracted from them, and from h, and added to the limit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from numpy.typing import NDArray
 from whosin.population.exponential.caps import Caps
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.game import Game
-from whosin.population.exponential.thinning import Thinning
 
 __all__ = ["Ratios", "lambdas", "limits", "log_ratio", "mean_upper"]
 
@@ -54,29 +54,23 @@ class Ratios:
     def capped(self, caps: Caps) -> Ratios:
         return Ratios(np.minimum(self.into, caps.mean_in), np.minimum(self.out, caps.mean_out))
 
-    def spread(self, thinning: Thinning | None, margin: float) -> Ratios:
-        """From representatives to all records, ``margin`` times the radius apart."""
-        if thinning is None:
-            return self
-        more = margin * thinning.radius
-        return Ratios(self.into[:, thinning.nearest] + more, self.out[:, thinning.nearest] + more)
 
+def limits(game: Game, caps: Caps, sums: Sums, centre: Array, lower: Array, beta: float, rounding: float) -> Ratios:
+    """Upper limits on ±θ for all records, all at once except with probability ``beta``.
 
-def limits(game: Game, caps: Caps, sums: Sums, records: Index, lower: Array, beta: float, slack: float) -> Ratios:
-    """Upper limits on ±θ for the evaluated records, all at once except with probability ``beta``.
-
-    The mean number of samples, which sets the λ, is known before the draws.
+    The mean number of samples, which sets the λ, is known before the draws. ``rounding`` is that of the sums alone.
     """
     events = 2.0 * sums.total.size
     grid = lambdas(float(sums.count.mean()), math.log(events / beta))
     log_term = math.log(events * len(grid) / beta)
-    mean, square, count = sums.mean, sums.mean_square + slack, sums.count.astype(np.float64)
-    upper = mean_upper(mean, square, count, np.tanh(caps.range_in[:, records] / 4.0), log_term, grid)
-    below = mean_upper(-mean, square, count, np.tanh(caps.range_out[:, records] / 4.0), log_term, grid)
-    return Ratios(
-        log_ratio(upper + slack, lower, game.share),
-        log_ratio(below + slack, lower, 1.0 - game.share),
-    )
+    mean, slack = sums.mean, game.rounding + rounding
+    found = []
+    for sign, reach, share in ((1.0, caps.range_in, game.share), (-1.0, caps.range_out, 1.0 - game.share)):
+        most, middle = np.tanh(reach / 4.0), sign * centre
+        square = sums.mean_square(centre) + rounding + 2.0 * slack * (most + np.abs(centre)) + slack**2
+        upper = mean_upper(sign * mean - middle, square, sums.count, most - middle, log_term, grid)
+        found.append(log_ratio(upper + middle + slack, lower, share))
+    return Ratios(*found)
 
 
 def lambdas(samples: float, log_term: float) -> Array:

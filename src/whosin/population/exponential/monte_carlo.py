@@ -7,14 +7,14 @@ E_{e^ε̃}(P_in ‖ P_out) ≤ δ and E_{e^ε̃}(P_out ‖ P_in) ≤ δ for ever
 2024, in both directions). What it rests on, each with its proof in the module named:
 
 1. what holds for certain, ranges and averaged ranges (``caps``);
-2. paired samples (U, V) with the means P_in and P_out of a record (``draws``);
-3. limits on the mean of U - V, and from there on θ (``limits``);
-4. limits on the P(w), rare outcomes included, and from all limits to (ε̃, δ) (``delta``);
-5. for very large pools, records that stand for others (``thinning``).
+2. samples with the mean P_in - P_out of every record from each draw (``draws``);
+3. limits on that mean, and from there on θ (``limits``);
+4. limits on the P(w), rare outcomes included, and from all limits to (ε̃, δ) (``delta``).
 
-The error probability 1 - confidence_level goes 9 : 1 to the limits on U - V (records × outcomes × two signs × λ) and to
-those on probabilities (empirical Bernstein). It covers the draws only; nothing is assumed about the pool. Cost:
-O(draws·N·m) time, O(N·m) memory.
+A pilot of separate draws ranks the outcomes, centres the samples and says how many draws are worth their while
+(``plan``). The error probability 1 - confidence_level goes 9 : 1 to the limits on differences (records × outcomes × two
+signs × λ) and to those on probabilities (empirical Bernstein). It covers the draws only; nothing is assumed about the
+pool. Cost: O(draws·N·m) time, O(N·m) memory.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from whosin.errors import check_number
 from whosin.parallel.threads import Progress
 from whosin.population.exponential.caps import Caps
 from whosin.population.exponential.delta import Probabilities, both_excesses, smallest_epsilons
-from whosin.population.exponential.draws import Block, Sampler, Sums, pilot_laws
+from whosin.population.exponential.draws import Block, Sampler
 from whosin.population.exponential.game import Game
 from whosin.population.exponential.limits import Ratios, limits, log_ratio
 from whosin.population.exponential.logits import check_logits, check_size
-from whosin.population.exponential.plan import Plan, draw
-from whosin.population.exponential.thinning import Thinning, thinned
+from whosin.population.exponential.plan import Plan, draw, pilot_block, worth_drawing
 
 __all__ = ["SoftmaxCertificate", "certify"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 SHARE_OF_DIFFERENCES = 0.9
 
@@ -57,7 +57,7 @@ class SoftmaxCertificate:
     per_record : array (N,)
         The same for each record; all hold at once.
     point : array (N,)
-        Estimates without a margin. A thinned record shows the estimate of its representative.
+        Estimates without a margin.
     delta_rare : float
         How much of δ the outcomes that are no contenders use at ``epsilon``, for the worst record.
     deterministic : array (N,)
@@ -69,10 +69,8 @@ class SoftmaxCertificate:
         others are rare: they count with the averaged range bound.
     probabilities : array (m,)
         Estimated P(w).
-    draws, probability_draws : int
-        Subsets drawn for the records, and further ones for P(w).
-    evaluated : int
-        Records that were simulated: all, or the representatives.
+    draws : int
+        Subsets drawn, without those of the pilot.
     """
 
     epsilon: float
@@ -86,8 +84,6 @@ class SoftmaxCertificate:
     contenders: NDArray[np.bool_]
     probabilities: Array
     draws: int
-    probability_draws: int
-    evaluated: int
 
     def __str__(self) -> str:
         return (
@@ -108,12 +104,9 @@ def certify(
     delta: float = 0.0,
     confidence_level: float = 0.95,
     draws: int | None = None,
-    probability_draws: int | None = None,
-    representatives: bool | int | None = None,
     rng: Any = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
-    time_budget: float | None = None,
     journal: str | os.PathLike[str] | None = None,
 ) -> SoftmaxCertificate:
     """Return a certified (ε̃, δ) for the exponential mechanism on a uniform k-subset of a pool.
@@ -129,23 +122,16 @@ def certify(
     confidence_level : float
         Probability, over the draws, that all limits hold.
     draws : int, optional
-        Subsets with a matching, at least 2. By default about 20,000 samples for each record, fewer for large pools.
-    probability_draws : int, optional
-        Further subsets for P(w), at least 2; they are cheaper. By default 2.5 times ``draws``.
-    representatives : bool or int, optional
-        Simulate a few records only (at most so many, True: 2000) and bound the others by their likeness: see
-        ``thinning``. By default tried above 20,000 records, and used if it costs little.
+        Subsets to draw, at least 2. By default as many as a pilot says would bring the limit within a tenth of what
+        infinitely many would, and no more than about a minute of one core allows.
     rng : int, Generator or None
         Anything that ``numpy.random.default_rng`` takes.
     n_jobs : int, optional
         Threads, -1 for all cores; None means one. The result does not depend on it.
     progress : callable, optional
         Called with the finished share of the work, rising to 1.
-    time_budget : float, optional
-        Seconds after which no further block of draws is begun. The clock does not look at the values drawn, so the
-        limits hold for the number of draws that were made; such a result cannot be repeated exactly.
     journal : path, optional
-        A file that keeps the finished blocks of draws, at most 100 of each kind and some 22·N·m bytes a block. A run
+        A file that keeps the finished blocks of draws, at most 100 and some 22·N·m bytes a block. A run
         that was interrupted resumes from it with the same ``rng``, which must be given.
 
     Returns
@@ -163,7 +149,7 @@ def certify(
     confidence_level = check_number(
         "confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True
     )
-    plan = Plan.checked(draws, probability_draws, representatives, rng, n_jobs, progress, time_budget, journal)
+    plan = Plan.checked(draws, rng, n_jobs, progress, journal)
     game = Game.prepared(table, k)
     caps = Caps.of(game, table)
     if caps.largest == 0.0:
@@ -188,42 +174,57 @@ def _nothing_to_learn(game: Game, delta: float, confidence_level: float) -> Soft
         contenders=np.ones(len(game.group), dtype=bool),
         probabilities=game.portion.copy(),
         draws=0,
-        probability_draws=0,
-        evaluated=0,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What is asked of the draws, and what a pilot knows: the order of the outcomes and the middle of the samples."""
+
+    game: Game
+    caps: Caps
+    delta: float
+    beta: float
+    ranking: Index
+    centre: Array
+
+    def answer(self, block: Block, rounding: float) -> tuple[Array, Ratios, Probabilities]:
+        """Limits on ε̃ and on ±θ of every record, and on the P(w), from the sums of all draws."""
+        game, slack = self.game, self.game.rounding + rounding
+        chances = Probabilities.of(block.frequencies, self.ranking, (1.0 - SHARE_OF_DIFFERENCES) * self.beta, slack)
+        found = limits(
+            game, self.caps, block.differences, self.centre, chances.lower, SHARE_OF_DIFFERENCES * self.beta, rounding
+        )
+        ratios = found.capped(self.caps)
+        ranked = ratios.ranked(self.ranking)
+        per_record = smallest_epsilons(ranked, self.delta, game.share, chances)
+        return np.minimum(per_record, self.caps.certain), ratios, chances
+
+    def point(self, block: Block) -> Array:
+        """The same with estimates in place of limits."""
+        game, mean = self.game, block.differences.mean
+        often = block.frequencies.mean[: game.outcomes]
+        estimates = Ratios(log_ratio(mean, often, game.share), log_ratio(-mean, often, 1.0 - game.share))
+        ranked = estimates.capped(self.caps).ranked(self.ranking)
+        return smallest_epsilons(ranked, self.delta, game.share, Probabilities.known(often, self.ranking))
+
+    def rare_excess(
+        self, ratios: Ratios, contenders: NDArray[np.bool_], epsilon: float, chances: Probabilities
+    ) -> float:
+        """What the outcomes that are no contenders use of δ."""
+        rare = Ratios(*(np.where(contenders[:, None], 0.0, part) for part in (ratios.into, ratios.out)))
+        ranked, level = rare.ranked(self.ranking), np.full(ratios.into.shape[1], epsilon)
+        return float(both_excesses(ranked, level, self.game.share, chances).max())
+
+
 def _simulated(game: Game, caps: Caps, delta: float, confidence_level: float, plan: Plan) -> SoftmaxCertificate:
-    seeds = np.random.SeedSequence(plan.seed).spawn(3)
-    pilot = pilot_laws(game, seeds[2])
-    ranking = np.argsort(pilot.mean(axis=1), kind="stable")
-    thinning = thinned(game, caps, pilot, plan.representatives)
-    evaluated = np.arange(game.records) if thinning is None else thinning.records
-    sampler = Sampler(game, ranking, evaluated, thinning is None and 4 * game.matched >= game.records)
-    first, second = draw(game, sampler, plan, seeds)
-    return _concluded(game, caps, delta, confidence_level, sampler, thinning, first, second)
-
-
-def _concluded(
-    game: Game,
-    caps: Caps,
-    delta: float,
-    confidence_level: float,
-    sampler: Sampler,
-    thinning: Thinning | None,
-    first: Block,
-    second: Block,
-) -> SoftmaxCertificate:
-    """Turn the sums into limits, and these into the certificate."""
-    further, draws = int(first.frequencies.count), int(second.frequencies.count)
-    first.frequencies.add(second.frequencies)
-    beta, slack = 1.0 - confidence_level, game.rounding + (draws + further) * 2.0**-52
-    chances = Probabilities.of(first.frequencies, sampler.ranking, (1.0 - SHARE_OF_DIFFERENCES) * beta, slack)
-    sums = second.differences
-    found = limits(game, caps, sums, sampler.evaluated, chances.lower, SHARE_OF_DIFFERENCES * beta, slack)
-    ratios = found.spread(thinning, 2.0).capped(caps)
-    per_record = smallest_epsilons(ratios.ranked(sampler.ranking), delta, game.share, chances.masses, chances.loose)
-    per_record = np.minimum(per_record, caps.certain)
+    seeds = np.random.SeedSequence(plan.seed).spawn(2)
+    pilot = pilot_block(game, seeds[0])
+    ranking = np.argsort(pilot.frequencies.mean[: game.outcomes], kind="stable")
+    question = _Question(game, caps, delta, 1.0 - confidence_level, ranking, pilot.differences.mean)
+    draws = plan.draws or worth_drawing(game, pilot, lambda block: float(question.answer(block, 0.0)[0].max()))
+    block, rounding = draw(Sampler(game, ranking), draws, plan, seeds[1])
+    per_record, ratios, chances = question.answer(block, rounding)
     contenders = ratios.worst < Ratios(caps.mean_in, caps.mean_out).worst
     epsilon = float(per_record.max())
     return SoftmaxCertificate(
@@ -231,34 +232,11 @@ def _concluded(
         delta=delta,
         confidence_level=confidence_level,
         per_record=per_record,
-        point=_point(game, caps, sums, chances, thinning, delta),
-        delta_rare=min(delta, _rare_excess(ratios, contenders, epsilon, game.share, chances)),
+        point=question.point(block),
+        delta_rare=min(delta, question.rare_excess(ratios, contenders, epsilon, chances)),
         deterministic=caps.deterministic,
         certain=caps.certain,
         contenders=contenders[game.group],
         probabilities=chances.estimate[game.group] * game.portion,
         draws=draws,
-        probability_draws=further,
-        evaluated=len(sampler.evaluated),
     )
-
-
-def _rare_excess(
-    ratios: Ratios, contenders: NDArray[np.bool_], epsilon: float, share: float, chances: Probabilities
-) -> float:
-    """What the outcomes that are no contenders use of δ."""
-    rare = Ratios(*(np.where(contenders[:, None], 0.0, part) for part in (ratios.into, ratios.out)))
-    ranked, level = rare.ranked(chances.ranking), np.full(ratios.into.shape[1], epsilon)
-    return float(both_excesses(ranked, level, share, chances.masses, chances.loose).max())
-
-
-def _point(
-    game: Game, caps: Caps, sums: Sums, chances: Probabilities, thinning: Thinning | None, delta: float
-) -> Array:
-    """The same with estimates in place of limits."""
-    mean, order = sums.mean, chances.ranking
-    estimates = Ratios(
-        log_ratio(mean, chances.estimate, game.share), log_ratio(-mean, chances.estimate, 1.0 - game.share)
-    )
-    ranked = estimates.spread(thinning, 0.0).capped(caps).ranked(order)
-    return smallest_epsilons(ranked, delta, game.share, chances.estimate[order], 0)
