@@ -125,10 +125,10 @@ def test_checkpoints_keep_the_old_state(folder):
     from whosin.training.checkpoint import Checkpoint
 
     module, optimizer = torch.nn.Linear(90, 90), Stateless()
-    kept, other = Checkpoint(folder / "kept", "key"), folder / "gan.pt"
+    kept, other = Checkpoint(folder / "kept" / "j", "key"), folder / "gan.pt"
     kept.write(module, optimizer, 1)
     checkpoints.write(other, {"key": "key", "weights": torch.ones(90, 90)})
-    with small_disk(20_000), pytest.raises(InputError, match="checkpoint must be a folder that can be written"):
+    with small_disk(20_000), pytest.raises(InputError, match="journal must be a path that can be written"):
         kept.write(module, optimizer, 2)
     with small_disk(20_000), pytest.raises(InputError, match="checkpoint must be a path that can be written"):
         checkpoints.write(other, {"key": "key", "weights": torch.zeros(90, 90)})
@@ -151,7 +151,7 @@ def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch)
         monkeypatch.setattr(os, name, lambda *given, real=real, name=name: [calls.append(name), real(*given)][1])
     writers = (
         lambda: _write(folder / "a.html", b"page", False),
-        lambda: Checkpoint(folder, "key").write(torch.nn.Linear(2, 2), Stateless(), 1),
+        lambda: Checkpoint(folder / "j", "key").write(torch.nn.Linear(2, 2), Stateless(), 1),
         lambda: checkpoints.write(folder / "gan.pt", {"key": "key"}),
     )
     for write in writers:

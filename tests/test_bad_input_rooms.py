@@ -138,15 +138,15 @@ def dpsgd(records=RECORDS, **settings):
 
 
 def damaged_checkpoint():
-    found = dpsgd(checkpoint="kept")
+    found = dpsgd(journal="kept")
     from whosin.training.checkpoint import Checkpoint
 
     kept = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Checkpoint, "remove", lambda self: kept.append(self.path))
-        dpsgd(checkpoint="kept")
+        dpsgd(journal="kept")
     kept[0].write_bytes(kept[0].read_bytes()[:-100])
-    again = dpsgd(checkpoint="kept").model.module.weight
+    again = dpsgd(journal="kept").model.module.weight
     assert (again == found.model.module.weight).all()
 
 
@@ -505,7 +505,7 @@ ROWS = {
     "journal other file": other_journal,
     "journal folder": lambda: every(lambda: Journal(folder("j"), "run"), lambda: Journal("nowhere/j", "run")),
     "checkpoint damaged": damaged_checkpoint,
-    "checkpoint file": lambda: dpsgd(checkpoint=file("kept", b"")),
+    "checkpoint file": lambda: dpsgd(journal=Path(file("kept", b"")) / "j"),
     "report kind": lambda: wi.report(3, "a.html"),
     "report folder": lambda: every(
         lambda: wi.report(wi.PureDP(1.0), folder("a.html")), lambda: wi.report(wi.PureDP(1.0), "nowhere/a.html")

@@ -1,4 +1,4 @@
-"""What whosin keeps on a disk, damaged: ledgers, journals, caches and checkpoints.
+"""What whosin keeps on a disk, damaged: ledgers, journals and checkpoints.
 
 A damaged file is passed over or refused. What is read from it is what was written, to the bit.
 """
@@ -190,28 +190,26 @@ class Rare:
         return np.tile([1.0 - self.share, self.share], (len(X), 1))
 
 
-def _trained(cache=None):
+def _trained(journal=None):
     X, y = np.arange(6.0).reshape(6, 1), np.array([0, 1, 1, 0, 1, 0])
     from whosin.auditing.models import ReferenceModels
 
-    return ReferenceModels.train(Rare(), X, y, models=4, n_jobs=1, rng=5, cache=cache)
+    return ReferenceModels.train(Rare(), X, y, models=4, n_jobs=1, rng=5, journal=journal)
 
 
 @functools.cache
 def _scores():
-    """The logits of reference models, and the bytes of their cache."""
-    found = _trained(place("whole-cache"))
-    kept = next(place("whole-cache").iterdir())
-    return found.logits, kept.name, kept.read_bytes()
+    """The logits of reference models, and the bytes of their journal."""
+    found = _trained(place("whole-models"))
+    return found.logits, place("whole-models").read_bytes()
 
 
-def _cache(data):
-    """A cache of reference models, damaged: the models come out the same."""
-    logits, name, content = _scores()
-    place("cache").mkdir(exist_ok=True)
-    kept = file(f"cache/{name}", Bytes(data).edits(content))
+def _models(data):
+    """A journal of reference models, damaged: the models come out the same."""
+    logits, content = _scores()
+    kept = file("models", Bytes(data).edits(content))
     try:
-        assert np.array_equal(_trained(place("cache")).logits, logits)
+        assert np.array_equal(_trained(kept).logits, logits)
     finally:
         kept.unlink()
 
@@ -234,7 +232,7 @@ def _training():
     module, optimizer = _network()
     with torch.no_grad():
         module.weight += 1.0
-    kept = Checkpoint(place("."), RUN)
+    kept = Checkpoint(place("j"), RUN)
     kept.write(module, optimizer, 3)
     content = kept.path.read_bytes()
     kept.remove()
@@ -253,7 +251,7 @@ def _checkpoint(data):
     else:
         forged = _forged(bits, content[32:])
         content = hashlib.sha256(forged).digest() + forged
-    kept = Checkpoint(place("."), RUN)
+    kept = Checkpoint(place("j"), RUN)
     kept.path.write_bytes(content)
     module, optimizer = _network()
     try:
@@ -315,7 +313,7 @@ TARGETS = {
     "ledger-url": _ledger_url,
     "ledger-file": _ledger_file,
     "journal": _journal,
-    "cache": _cache,
+    "models": _models,
     "checkpoint": _checkpoint,
     "gan-checkpoint": _gan,
 }

@@ -231,12 +231,12 @@ def test_checkpoints_with_a_hash_that_fits_and_content_that_does_not(tmp_path):
 
     module = torch.nn.Linear(2, 1)
     optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
-    kept = Checkpoint(tmp_path, "k" * 64)
+    kept = Checkpoint(tmp_path / "j", "k" * 64)
     kept.write(module, optimizer, 3)
     content = kept.path.read_bytes()[32:]
     for damaged in (content[:-30], content[:300]):
         kept.path.write_bytes(hashlib.sha256(damaged).digest() + damaged)
-        with pytest.raises(InputError, match="checkpoint must be"):
+        with pytest.raises(InputError, match="journal must have"):
             kept.read(module, optimizer)
     kept.path.write_bytes(hashlib.sha256(b"no zip").digest() + b"no zip")
     assert kept.read(module, optimizer) == 0

@@ -16,7 +16,7 @@ QUICK = 15
 SLOW = {
     **dict.fromkeys(("synthetic", "report", "pictures", "ledger-file", "runs", "cli-population"), 2),
     **dict.fromkeys(("modules", "networks", "page"), 4),
-    **dict.fromkeys(("checkpoint", "gan-checkpoint", "cache", "protect", "generators", "cli-audit", "cli-protect"), 6),
+    **dict.fromkeys(("checkpoint", "gan-checkpoint", "models", "protect", "generators", "cli-audit", "cli-protect"), 6),
     **dict.fromkeys(("scores", "audits", "classifiers", "cli-serve", "cli-backend", "population", "page-audit"), 8),
     **dict.fromkeys(("ledger-json", "cli-ledger", "cli-promises", "stream", "tables", "objects"), 12),
 }

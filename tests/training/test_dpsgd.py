@@ -282,7 +282,7 @@ def test_an_interrupted_training_takes_every_step_once(tmp_path, steps, optimize
     module = nn.Sequential(nn.Linear(64, 8), nn.Dropout(0.5), nn.Linear(8, 10))
     options = {"module": module, "steps": 6, "optimizer": optimizer, "learning_rate": 0.1}
     whole = adapter(**options).train(X, Y, np.random.default_rng(3))
-    plan = adapter(checkpoint=tmp_path, **options)
+    plan = adapter(journal=tmp_path / "j", **options)
     with pytest.raises(Stop):
         plan.train(X, Y, np.random.default_rng(3), progress=stop_after(steps / 6))
     taken, step = [], Run.step
@@ -296,20 +296,19 @@ def test_an_interrupted_training_takes_every_step_once(tmp_path, steps, optimize
 
 
 def test_only_the_same_training_is_resumed(tmp_path):
-    plan = adapter(checkpoint=tmp_path)
+    plan = adapter(journal=tmp_path / "j")
     with pytest.raises(Stop):
         plan.train(X, Y, np.random.default_rng(0), progress=stop_after(0.5))
     (left,) = tmp_path.iterdir()
     others = [({"noise_multiplier": 1.1}, 0), ({"steps": 6}, 0), ({"sample_rate": 0.2}, 0), ({}, 1)]
     for options, seed in others:
         fresh, kept = (
-            adapter(checkpoint=folder, **options).train(X, Y, np.random.default_rng(seed))
-            for folder in (None, tmp_path)
+            adapter(journal=path, **options).train(X, Y, np.random.default_rng(seed)) for path in (None, tmp_path / "j")
         )
         assert np.array_equal(weights(fresh.model.module), weights(kept.model.module))
         assert left.exists()
-    with pytest.raises(InputError, match="rng is needed with checkpoint"):
-        train_dpsgd(net(), X, Y, checkpoint=tmp_path, **SETTINGS)
+    with pytest.raises(InputError, match="rng must be given with journal"):
+        train_dpsgd(net(), X, Y, journal=tmp_path / "j", **SETTINGS)
 
 
 def test_what_is_left_behind_is_a_plain_module():
@@ -330,9 +329,9 @@ def test_it_learns():
 def test_reference_models_can_be_private():
     found = ReferenceModels.train(adapter(steps=2), X[:60], Y[:60], models=3, rng=0)
     assert np.isfinite(found.logits).all()
-    assert adapter().cache_key() == adapter().cache_key()
-    keys = {adapter(**{name: 0.25}).cache_key() for name in ("noise_multiplier", "max_grad_norm", "sample_rate")}
-    assert len({adapter().cache_key(), adapter(steps=6).cache_key(), *keys}) == 5
+    assert adapter().journal_key() == adapter().journal_key()
+    keys = {adapter(**{name: 0.25}).journal_key() for name in ("noise_multiplier", "max_grad_norm", "sample_rate")}
+    assert len({adapter().journal_key(), adapter(steps=6).journal_key(), *keys}) == 5
 
 
 @pytest.mark.parametrize(

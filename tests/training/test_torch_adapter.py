@@ -1,4 +1,4 @@
-"""Training torch modules for audits: everything from the seed, keys for the cache, resumed after a crash, caught."""
+"""Training torch modules for audits: everything from the seed, keys of journals, resumed after a crash, caught."""
 
 import functools
 import pickle
@@ -180,7 +180,7 @@ def test_a_function_makes_modules_that_cannot_be_reset():
     assert np.array_equal(weights(trained(lazy)), weights(trained(lazy)))
 
 
-# Keys of the cache
+# Keys of journals
 
 
 KEYS = [
@@ -207,17 +207,17 @@ KEYS = [
 
 
 def test_another_setting_another_key():
-    keys = [adapter.cache_key() for adapter in KEYS]
+    keys = [adapter.journal_key() for adapter in KEYS]
     assert len(set(keys)) == len(keys)
-    assert quick(net(8), checkpoint="folder").cache_key() == keys[0]
+    assert quick(net(8), journal="file").journal_key() == keys[0]
 
 
 def test_weights_count_where_they_matter():
     one, other = net(8), net(8)
-    assert quick(one).cache_key() == quick(other).cache_key()
-    assert quick(one, reset=False).cache_key() != quick(other, reset=False).cache_key()
+    assert quick(one).journal_key() == quick(other).journal_key()
+    assert quick(one, reset=False).journal_key() != quick(other, reset=False).journal_key()
     other.load_state_dict(one.state_dict())
-    assert quick(one, reset=False).cache_key() == quick(other, reset=False).cache_key()
+    assert quick(one, reset=False).journal_key() == quick(other, reset=False).journal_key()
 
 
 def test_the_same_key_and_the_same_weights_in_another_process(tmp_path):
@@ -230,9 +230,9 @@ from torch import nn
 from whosin.auditing.models import TorchAdapter
 torch.rand(3)
 module = nn.Sequential(nn.Linear(64, 8), nn.ReLU(), nn.Dropout(0.0), nn.Linear(8, 10))
-print(TorchAdapter(module, epochs=2, learning_rate=0.01).cache_key())
+print(TorchAdapter(module, epochs=2, learning_rate=0.01).journal_key())
 adapter, X, y = pickle.loads(sys.stdin.buffer.read())
-print(adapter.cache_key())
+print(adapter.journal_key())
 model = adapter.fit(X, y, np.random.default_rng(0))
 print(np.concatenate([part.detach().numpy().ravel() for part in model.module.parameters()]).tobytes().hex())
 """
@@ -244,8 +244,8 @@ print(np.concatenate([part.detach().numpy().ravel() for part in model.module.par
         check=True,
     )
     assert done.stdout.decode().split() == [
-        KEYS[0].cache_key(),
-        adapter.cache_key(),
+        KEYS[0].journal_key(),
+        adapter.journal_key(),
         weights(trained(adapter)).tobytes().hex(),
     ]
 
@@ -277,7 +277,7 @@ def test_an_interrupted_training_ends_bit_for_bit_where_it_would_have(tmp_path, 
     module = nn.Sequential(nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 10))
     options = {"epochs": 6, "batch_size": 40, "optimizer": optimizer, "loss": crashing_loss}
     whole = trained(quick(module, **options))
-    adapter = quick(module, checkpoint=tmp_path / "deep" / "folder", **options)
+    adapter = quick(module, journal=tmp_path / "deep" / "j", **options)
     monkeypatch.setitem(STATE, "left", call)
     with pytest.raises(Crash):
         trained(adapter)
@@ -287,11 +287,11 @@ def test_an_interrupted_training_ends_bit_for_bit_where_it_would_have(tmp_path, 
     assert STATE["calls"] == 18 - 3 * ((call - 1) // 3)
     for (name, a), b in zip(resumed.module.state_dict().items(), whole.module.state_dict().values(), strict=True):
         assert torch.equal(a, b), name
-    assert not list((tmp_path / "deep" / "folder").iterdir())
+    assert not list((tmp_path / "deep").iterdir())
 
 
 def test_only_the_same_training_is_resumed(tmp_path, monkeypatch):
-    adapter = quick(checkpoint=tmp_path, epochs=4, loss=crashing_loss)
+    adapter = quick(journal=tmp_path / "j", epochs=4, loss=crashing_loss)
     monkeypatch.setitem(STATE, "left", 5)
     with pytest.raises(Crash):
         trained(adapter)
@@ -316,7 +316,7 @@ def interrupted(adapter, monkeypatch, call=8):
 
 def test_a_single_wrong_byte_is_seen(tmp_path, monkeypatch):
     """Torch itself reads a third of such files without complaint, with other weights."""
-    adapter = quick(checkpoint=tmp_path, epochs=4, loss=crashing_loss)
+    adapter = quick(journal=tmp_path / "j", epochs=4, loss=crashing_loss)
     interrupted(adapter, monkeypatch)
     (left,) = tmp_path.iterdir()
     content = left.read_bytes()
@@ -336,7 +336,7 @@ def test_a_single_wrong_byte_is_seen(tmp_path, monkeypatch):
 def test_the_state_of_another_training_in_the_right_place_is_seen(tmp_path, monkeypatch):
     """Its name has only a part of the key, and files can be copied."""
     plain = quick(epochs=4, loss=crashing_loss)
-    one, two = (quick(checkpoint=tmp_path / name, epochs=4, loss=crashing_loss) for name in "ab")
+    one, two = (quick(journal=tmp_path / name / "j", epochs=4, loss=crashing_loss) for name in "ab")
     interrupted(one, monkeypatch)
     monkeypatch.setitem(STATE, "left", 8)
     with pytest.raises(Crash):
@@ -360,8 +360,8 @@ def test_threads_of_one_process_do_not_disturb_each_other():
 
 def test_a_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="checkpoint must be a folder"):
-        trained(quick(checkpoint=tmp_path / "file"))
+    with pytest.raises(InputError, match="journal must be a path that can be written"):
+        trained(quick(journal=tmp_path / "file" / "j"))
 
 
 # Audits
@@ -428,9 +428,9 @@ def test_interrupted_reference_models_resume(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ReferenceModels.train(quick(), X[:80], Y[:80], cache=tmp_path, progress=stop, **options)
+        ReferenceModels.train(quick(), X[:80], Y[:80], journal=tmp_path / "j", progress=stop, **options)
     STATE["calls"] = 0
-    resumed = ReferenceModels.train(quick(), X[:80], Y[:80], cache=tmp_path, **options)
+    resumed = ReferenceModels.train(quick(), X[:80], Y[:80], journal=tmp_path / "j", **options)
     assert np.array_equal(whole.logits, resumed.logits)
     assert STATE["calls"] == 2 * 2  # two of the models were left, of two epochs with one batch
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +16,7 @@ from whosin.cli.files import split as listed
 from whosin.cli.files import takes_files
 from whosin.cli.statistics import statistics_of
 from whosin.errors import InputError
+from whosin.parallel.storage import whole_file
 
 if TYPE_CHECKING:
     from whosin.protection import Certificate, Release
@@ -119,22 +118,14 @@ def _check_out(out: Path, force: bool) -> None:
 
 @contextmanager
 def _place(out: Path, force: bool) -> Iterator[Path]:
-    """Give a file next to the place and move it there in the end: the release is there as a whole, or not at all.
+    """Give a file that takes its place in the end, for its owner alone, so that the release is there whole or not.
 
     The file is made before anything is released, so that a folder that takes none costs no release.
     """
     try:
-        handle, name = tempfile.mkstemp(dir=out.parent, prefix=f".{out.name}.")
-        os.close(handle)
-        part = Path(name)
-        try:
+        with whole_file(out, mode=0o600) as part:
             yield part
             _check_out(out, force)
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
-            part.replace(out)
-        finally:
-            part.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"--out cannot be written: {error}") from None
 

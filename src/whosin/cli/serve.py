@@ -47,7 +47,8 @@ def serve(
 
     if any(find_spec(module) is None for module in _NEEDED):
         raise missing_extra("the page needs FastAPI and more", "web")
-    from whosin.web.settings import Binding, Limits, Settings, default_data_dir
+    from whosin.parallel.storage import user_folder
+    from whosin.web.settings import Binding, Limits, Settings
 
     for option, value in (("--max-upload-mb", max_upload_mb), ("--max-memory-gb", max_memory_gb)):
         check_number(option, value, low=0.001, high=1e6)
@@ -65,7 +66,7 @@ def serve(
     from whosin.cli.app import app
     from whosin.cli.forms import forms
 
-    settings = Settings(data_dir or default_data_dir(), limits, tools=forms(app))
+    settings = Settings(data_dir or user_folder(), limits, tools=forms(app))
     from whosin.web.server import serve as run
 
     opened: list[Path] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whosin.errors import InputError, InputTypeError, missing_extra
+from whosin.parallel.storage import user_folder
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -31,13 +31,7 @@ _ALMOST = re.compile(r"(postgres|postgresql|postgresql\+\w+|sqlite)[:;]|(postgre
 
 def default_path() -> Path:
     """Return the file that is used where none is named: ledger.db in the user's own data folder."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
-    return base / "whosin" / "ledger.db"
+    return user_folder() / "ledger.db"
 
 
 class Place:

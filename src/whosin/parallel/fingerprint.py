@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
 import sys
 import sysconfig
@@ -20,12 +21,16 @@ SAME = ("whosin", "numpy", "scipy", "scikit-learn", "joblib")
 
 
 def fingerprint(*parts: Any) -> str:
-    """Return a hash of data, functions and settings, the same in every process, with the versions that compute.
+    """Return the key of a journal: a hash of data, settings, versions and the caller's own code.
 
-    Functions and classes of one's own count by their byte code, constants, defaults and closures, together with what
-    they name of their module, save modules; an object there that cannot be pickled counts by its class. Functions and
-    classes of installed packages count by their names. What a function of one's own fetches in other ways (a file, an
-    attribute of another module) is not seen.
+    Change any of them and the work starts anew; installed packages count by name and version, the caller's own
+    functions and classes by what they do and by all that they name in their module. What code fetches while it runs (a
+    file, an attribute of another module) is not seen.
+
+    Notes
+    -----
+    "What they do" is byte code, constants, defaults and closures. An object that cannot be pickled counts by its class
+    where code names it; one with a method ``journal_key()`` counts by what that returns.
 
     Raises
     ------
@@ -37,9 +42,7 @@ def fingerprint(*parts: Any) -> str:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(
-            f"a journal or cache needs data, functions and estimators that can be pickled, got: {error}"
-        ) from error
+        raise InputError(f"a journal needs data, functions and estimators that can be pickled, got: {error}") from error
 
 
 @functools.cache
@@ -70,7 +73,9 @@ def _hasher() -> Any:
             """Feed one object to the hash."""
             if isinstance(obj, functools._lru_cache_wrapper):
                 obj = obj.__wrapped__
-            if isinstance(obj, _CODE) and _own(obj) and id(obj) not in self.open:
+            if callable(getattr(type(obj), "journal_key", None)):
+                super().save(("key", obj.journal_key()))
+            elif isinstance(obj, _CODE) and _own(obj) and id(obj) not in self.open:
                 self.open.add(id(obj))
                 super().save(_function(obj) if isinstance(obj, types.FunctionType) else _class(obj))
             elif isinstance(obj, _CODE) and _own(obj):
@@ -116,8 +121,10 @@ def _own(thing: Any) -> bool:
 
 @functools.cache
 def _installed() -> tuple[str, ...]:
+    """Folders of Python and of packages, also of those that an environment shares with another or with the user."""
     paths = sysconfig.get_paths()
-    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")} | {"<frozen"})
+    shared = (folder for folder in sys.path if os.path.basename(folder) in ("site-packages", "dist-packages"))
+    return ("<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")), *shared)
 
 
 def _function(function: types.FunctionType) -> Any:

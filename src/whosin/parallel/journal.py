@@ -35,7 +35,7 @@ _START = b'\n{"whosin journal": 1, '
 def check_seeded(journal: Any, rng: Any) -> None:
     """Refuse a journal of random draws without a seed: no other run would find them."""
     if journal is not None and rng is None:
-        raise InputError("rng is needed with a journal (or --seed), so that another run finds the same draws")
+        raise InputError("rng must be given with journal (or --seed), so that another run finds the same draws")
 
 
 class Journal:
@@ -47,19 +47,17 @@ class Journal:
         Created if there is none.
     run : str
         What the results depend on (:func:`whosin.parallel.fingerprint.fingerprint`); lines of other runs are not read.
-    name : str
-        What the argument is called in errors.
     """
 
-    def __init__(self, path: str | os.PathLike[str], run: str, *, name: str = "journal") -> None:
+    def __init__(self, path: str | os.PathLike[str], run: str) -> None:
         if not isinstance(path, str | os.PathLike):
-            raise InputTypeError(f"{name} must be the path of a file, got {type(path).__name__}")
-        self.path, self.run, self.name = Path(path), run, name
+            raise InputTypeError(f"journal must be the path of a file, got {type(path).__name__}")
+        self.path, self.run = Path(path), run
         self.known: set[int] = set()
         if not self.path.parent.is_dir():
-            raise InputError(f"{name} must be a file in a directory that exists, got {str(self.path)!r}")
+            raise InputError(f"journal must be a file in a directory that exists, got {str(self.path)!r}")
         if self.path.exists() and not self.path.is_file():
-            raise InputError(f"{name} must be a file, got {str(self.path)!r}, which is a folder, a device or a pipe")
+            raise InputError(f"journal must be a file, got {str(self.path)!r}, which is a folder, a device or a pipe")
         self._append(b"")
         _keep_name(self.path.parent)
         try:
@@ -68,7 +66,7 @@ class Journal:
         except OSError as error:
             raise self._refused(error) from error
         if not _begins_well(start):
-            raise InputError(f"{name} {str(self.path)!r} is no journal of whosin; name another file")
+            raise InputError(f"journal {str(self.path)!r} is no journal of whosin; name another file")
 
     def read(self, tasks: float = math.inf) -> Iterator[tuple[int, Array]]:
         """Yield number and result of the tasks below ``tasks`` that are kept, each once; ``known`` lists them."""
@@ -104,7 +102,7 @@ class Journal:
             raise self._refused("it did not take a whole line")
 
     def _refused(self, reason: Any) -> InputError:
-        return InputError(f"{self.name} must be a file that can be written, got {str(self.path)!r}: {reason}")
+        return InputError(f"journal must be a file that can be written, got {str(self.path)!r}: {reason}")
 
 
 def _keep_name(folder: Path) -> None:

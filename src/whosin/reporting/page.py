@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +16,7 @@ from whosin.auditing.runs import RetrainedAudit
 from whosin.errors import InputError, InputTypeError, missing_extra, short_repr
 from whosin.guarantees import Guarantee
 from whosin.numerics.rounding import clean
+from whosin.parallel.storage import whole_file
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
 from whosin.reporting.blocks import Report
@@ -212,17 +212,10 @@ def _printable(value: Any) -> Any:
 
 
 def _write(target: Path, content: bytes, force: bool) -> None:
-    """Write beside the target and move into place, so that no reader ever sees half a report."""
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+    """Write a report of which no reader ever sees half."""
+    with whole_file(target) as draft:
+        draft.write_bytes(content)
         _refuse_to_replace(target, force)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _check_path(path: Any, force: bool) -> Path:

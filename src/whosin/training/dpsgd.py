@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import card
-from whosin.errors import InputError, check_number, check_whole
+from whosin.errors import check_number, check_whole
 from whosin.guarantees import DPSGD
+from whosin.parallel.journal import check_seeded
 from whosin.training.dpsgd_run import Run, need_opacus
 from whosin.training.per_record_loss import check_layers, check_one_by_one
 from whosin.training.torch_model import TorchModel
@@ -115,10 +116,10 @@ class DPSGDAdapter(Network):
         Adding or removing one record must not change it, strictly speaking: give a number to be exact.
     physical_batch : int, default 256
         Most gradients that are held at once; it limits the memory and does not change the result.
-    checkpoint : path, optional
-        A folder where the state is kept about a hundred times, as in :class:`TorchAdapter`. The chance of a step
-        depends on ``rng`` and the number of the step, so a training that goes on takes the same steps with the same
-        noise, each once. The files are no part of what may be published.
+    journal : path, optional
+        Beside it the state is kept about a hundred times, as in :class:`TorchAdapter`. The chance of a step depends on
+        ``rng`` and the number of the step, so a training that goes on takes the same steps with the same noise, each
+        once. The files are no part of what may be published.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         As in :class:`TorchAdapter`; the default optimiser is "sgd".
 
@@ -267,7 +268,7 @@ def train_dpsgd(
     rng : optional
         Anything that ``numpy.random.default_rng`` takes; None draws a seed from the operating system. Who knows the
         seed knows the noise: a number is for tests, or a secret of 128 bits (``secrets.randbits(128)``), which a
-        training with ``checkpoint`` needs to go on.
+        training with ``journal`` needs to go on.
     progress : callable, optional
         Called with the share of the steps that are done.
 
@@ -307,6 +308,5 @@ def train_dpsgd(
         steps=steps,
         **settings,
     )
-    if adapter.checkpoint is not None and rng is None:
-        raise InputError("rng is needed with checkpoint=: a secret number, so that another run takes the same steps")
+    check_seeded(adapter.journal, rng)
     return adapter.train(X, y, np.random.default_rng(rng), progress=progress)

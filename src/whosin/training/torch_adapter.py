@@ -33,9 +33,9 @@ class TorchAdapter(Network):
         output, 0, 1, … by default. ``output`` says whether the module gives "logits", "probabilities" or
         "log_probabilities". ``reset=False`` starts from the weights of ``module``. ``device`` and ``input_dtype`` are
         those of torch.
-    checkpoint : path, optional
-        A folder where the state is kept after each epoch. A training that was interrupted goes on from there, and ends
-        bit for bit where it would have ended; then its file is removed. The files hold weights, not records.
+    journal : path, optional
+        Beside it, under its name, the state is kept after each epoch. A training that was interrupted goes on from
+        there, and ends bit for bit where it would have ended; then its file is removed. It holds weights, not records.
 
     Notes
     -----

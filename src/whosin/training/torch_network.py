@@ -65,8 +65,8 @@ class Network:
         Where to train, as torch names it.
     input_dtype : str, optional
         As in :class:`TorchModel`.
-    checkpoint : path, optional
-        A folder for the state of trainings that are not finished.
+    journal : path, optional
+        Beside it, under its name, lies the state of trainings that are not finished.
     """
 
     module: Any = field(kw_only=False)
@@ -78,7 +78,7 @@ class Network:
     reset: bool = True
     device: str = "cpu"
     input_dtype: str | None = None
-    checkpoint: str | Path | None = None
+    journal: str | Path | None = None
 
     def __post_init__(self) -> None:
         torch = need_torch()
@@ -123,18 +123,18 @@ class Network:
             except (RuntimeError, AssertionError) as error:
                 raise InputError(f"device must be one that is here, got {self.device!r}: {error}") from None
 
-    def cache_key(self) -> str:
+    def journal_key(self) -> str:
         """Return a hash of the network as it starts, weights included, and of all settings; the same everywhere."""
         torch = need_torch()
-        settings = {key: value for key, value in vars(self).items() if key not in ("module", "checkpoint")}
+        settings = {key: value for key, value in vars(self).items() if key not in ("module", "journal")}
         made_by = self.module if _is_factory(self.module) else None
         return fingerprint(type(self).__qualname__, torch.__version__, plain_parts([self.build(0), made_by, settings]))
 
     def saved(self, X: Any, y: Any, seeds: list[int]) -> Checkpoint | None:
         """Return where the state of the training on these records with these seeds is kept, None if it is not."""
-        if self.checkpoint is None:
+        if self.journal is None:
             return None
-        return Checkpoint(Path(self.checkpoint), fingerprint(self.cache_key(), np.asarray(X), np.asarray(y), seeds))
+        return Checkpoint(Path(self.journal), fingerprint(self, np.asarray(X), np.asarray(y), seeds))
 
     def task(self, module: Any, X: Any, y: Any) -> Task:
         """Return checked tensors of records and targets, and how to judge outputs about them."""

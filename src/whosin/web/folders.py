@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from whosin.parallel.storage import whole_file
 
 __all__ = ["Folders", "read_json", "write_json"]
 
@@ -59,10 +60,9 @@ def is_key(text: str) -> bool:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write beside the file and move into place, so that no reader sees half of it."""
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
-    os.replace(beside, path)
+    """Write a file of which no reader sees half."""
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

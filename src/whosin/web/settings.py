@@ -12,7 +12,7 @@ from pathlib import Path
 from whosin.errors import InputError, check_number, check_whole
 from whosin.web.tools import Tool
 
-__all__ = ["Binding", "Limits", "Settings", "default_data_dir", "private_folder"]
+__all__ = ["Binding", "Limits", "Settings", "private_folder"]
 
 MEGABYTE = 1_000_000
 
@@ -111,18 +111,6 @@ class Binding:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-
-def default_data_dir() -> Path:
-    """Return the folder of the user for whosin's data, by the habits of the system."""
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return base / "whosin"
 
 
 def private_folder(path: Path) -> Path:

@@ -228,11 +228,10 @@ def test_people_on_both_sides_of_the_target_are_refused(references):
 
 def test_a_cache_belongs_to_its_people(tmp_path, references):
     found, who = references
+    tree, kept = DecisionTreeClassifier(max_depth=1), tmp_path / "j"
     for person in (None, who, who % 7):
-        ReferenceModels.train(
-            DecisionTreeClassifier(max_depth=1), found.X, found.y, models=4, person=person, rng=0, cache=tmp_path
-        )
-    assert len(list(tmp_path.glob("*.journal"))) == 3
+        ReferenceModels.train(tree, found.X, found.y, models=4, person=person, rng=0, journal=kept)
+    assert kept.read_bytes().count(b'"task"') == 3 * 4
 
 
 # One run

@@ -99,16 +99,16 @@ class Frail:
         return DecisionTreeClassifier(max_depth=3, random_state=int(rng.integers(100))).fit(X, y)
 
 
-def train(cache):
+def train(journal):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
-    return ReferenceModels.train(Frail(), X, y, models=6, rng=5, cache=cache).logits
+    return ReferenceModels.train(Frail(), X, y, models=6, rng=5, journal=journal).logits
 """
 
 
-def kept_in(folder):
-    """How many trainings the files of a folder hold."""
-    return sum(path.read_bytes().count(b'"task"') for path in folder.iterdir())
+def kept_in(path):
+    """How many trainings a journal holds."""
+    return path.read_bytes().count(b'"task"')
 
 
 def test_killed_in_the_middle_and_resumed(tmp_path, monkeypatch):
@@ -129,26 +129,28 @@ def test_killed_in_the_middle_and_resumed(tmp_path, monkeypatch):
     assert len(frail_models.frail_counts.trainings) == 9
 
 
-def test_cache_belongs_to_data_estimator_and_seed(tmp_path):
-    base = small(cache=tmp_path)
-    assert kept_in(tmp_path) == 6
-    assert np.array_equal(small(cache=tmp_path).logits, base.logits)
-    assert kept_in(tmp_path) == 6
-    small(cache=tmp_path, rng=2)
-    ReferenceModels.train(DecisionTreeClassifier(max_depth=5), X[:120], Y[:120], models=6, rng=1, cache=tmp_path)
-    ReferenceModels.train(TREE, X[:120], Y[:120][::-1], models=6, rng=1, cache=tmp_path)
-    ReferenceModels.train(TREE, X[:120] + 1e-9, Y[:120], models=6, rng=1, cache=tmp_path)
-    assert kept_in(tmp_path) == 30
-    assert len(list(tmp_path.iterdir())) == 5
+def test_a_journal_belongs_to_data_estimator_and_seed(tmp_path):
+    base = small(journal=tmp_path / "j")
+    assert kept_in(tmp_path / "j") == 6
+    assert np.array_equal(small(journal=tmp_path / "j").logits, base.logits)
+    assert kept_in(tmp_path / "j") == 6
+    small(journal=tmp_path / "j", rng=2)
+    ReferenceModels.train(
+        DecisionTreeClassifier(max_depth=5), X[:120], Y[:120], models=6, rng=1, journal=tmp_path / "j"
+    )
+    ReferenceModels.train(TREE, X[:120], Y[:120][::-1], models=6, rng=1, journal=tmp_path / "j")
+    ReferenceModels.train(TREE, X[:120] + 1e-9, Y[:120], models=6, rng=1, journal=tmp_path / "j")
+    assert kept_in(tmp_path / "j") == 30
+    assert [path.name for path in tmp_path.iterdir()] == ["j"]
 
 
 @pytest.mark.parametrize("cut", [1, 40, 700])
 def test_damaged_trainings_are_done_again(tmp_path, cut):
-    base = small(cache=tmp_path)
+    base = small(journal=tmp_path / "j")
     (path,) = tmp_path.iterdir()
     path.write_bytes(path.read_bytes()[:-cut])
-    assert np.array_equal(small(cache=tmp_path).logits, base.logits)
-    assert np.array_equal(small(cache=tmp_path).logits, base.logits)
+    assert np.array_equal(small(journal=tmp_path / "j").logits, base.logits)
+    assert np.array_equal(small(journal=tmp_path / "j").logits, base.logits)
 
 
 def test_an_adapter_may_name_its_own_key(tmp_path):
@@ -158,7 +160,7 @@ def test_an_adapter_may_name_its_own_key(tmp_path):
         def __init__(self, key):
             self.key, self.size = key, 1
 
-        def cache_key(self):
+        def journal_key(self):
             return self.key
 
         def fit(self, X, y, rng):
@@ -170,18 +172,18 @@ def test_an_adapter_may_name_its_own_key(tmp_path):
 
     first, other = Keyed("a"), Keyed("a")
     other.size = 2
-    found = [ReferenceModels.train(m, X[:60], Y[:60] % 2, models=4, rng=1, cache=tmp_path) for m in (first, other)]
+    options = {"models": 4, "rng": 1, "journal": tmp_path / "j"}
+    found = [ReferenceModels.train(m, X[:60], Y[:60] % 2, **options) for m in (first, other)]
     assert np.array_equal(found[0].logits, found[1].logits)
     other.key = "b"
-    assert not np.array_equal(
-        ReferenceModels.train(other, X[:60], Y[:60] % 2, models=4, rng=1, cache=tmp_path).logits, found[0].logits
-    )
+    again = ReferenceModels.train(other, X[:60], Y[:60] % 2, **options)
+    assert not np.array_equal(again.logits, found[0].logits)
 
 
-def test_cache_that_cannot_be_written(tmp_path):
+def test_a_journal_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cache must be a folder"):
-        small(cache=tmp_path / "file")
+    with pytest.raises(InputError, match="journal must be a file in a directory"):
+        small(journal=tmp_path / "file" / "j")
 
 
 def test_attacks_beat_the_loss_and_auto_is_the_strongest(linear):
@@ -247,7 +249,7 @@ def test_growing_trains_only_what_is_missing_and_ends_where_one_run_does(tmp_pat
         def __init__(self, path):
             self.path = str(path)
 
-        def cache_key(self):
+        def journal_key(self):
             return "counting"
 
         def fit(self, X, y, rng):
@@ -261,9 +263,8 @@ def test_growing_trains_only_what_is_missing_and_ends_where_one_run_does(tmp_pat
     assert counts.read_text() == "x" * 10
     assert np.array_equal(grown.scores, whole.scores)
     assert np.array_equal(grown.included, whole.included)
-    cache = tmp_path / "cache"
-    ReferenceModels.train(Counting(counts), X[:120], Y[:120], models=10, rng=1, cache=cache)
-    more = ReferenceModels.train(Counting(counts), X[:120], Y[:120], models=20, rng=1, cache=cache)
+    ReferenceModels.train(Counting(counts), X[:120], Y[:120], models=10, rng=1, journal=tmp_path / "j")
+    more = ReferenceModels.train(Counting(counts), X[:120], Y[:120], models=20, rng=1, journal=tmp_path / "j")
     assert counts.read_text() == "x" * 30
     assert np.array_equal(more.scores, whole.scores)
     assert whole.grow(TREE, 20) is whole
@@ -473,7 +474,7 @@ def test_trainings_start_afresh():
         ({"query": 3}, InputTypeError, "query must be a function"),
         ({"query": lambda model, X, y: X}, InputError, "query must give each of 120 records"),
         ({"query": lambda model, X, y: np.full(len(X), np.nan)}, InputError, "NaN"),
-        ({"cache": "somewhere", "rng": None}, InputError, "rng must be given"),
+        ({"journal": "somewhere", "rng": None}, InputError, "rng must be given"),
     ],
 )
 def test_bad_settings(options, error, words):

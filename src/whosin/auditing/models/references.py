@@ -23,7 +23,8 @@ from whosin.auditing.models.augmentations import Augment
 from whosin.auditing.models.predictions import reference_score, regresses
 from whosin.errors import InputError, InputTypeError, WhosinError, check_callable, check_choice, check_whole, short_repr
 from whosin.parallel.fingerprint import fingerprint
-from whosin.parallel.journal import Journal
+from whosin.parallel.journal import Journal, check_seeded
+from whosin.parallel.storage import whole_file
 from whosin.parallel.tasks import stream
 from whosin.risks import Risk
 from whosin.training.adapters import Adapter, as_adapter, row_count, take
@@ -91,7 +92,7 @@ class ReferenceModels:
         person: Any = None,
         n_jobs: int | None = None,
         rng: Any = None,
-        cache: str | Path | None = None,
+        journal: str | Path | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> ReferenceModels:
         """Train the estimator on many random halves of the records.
@@ -121,11 +122,11 @@ class ReferenceModels:
             machines the models are trained there. Each training has a seed of its own, and numerical libraries one
             thread, so the result does not depend on it.
         rng : optional
-            Anything that ``numpy.random.default_rng`` takes; needed with ``cache``.
-        cache : path, optional
-            A folder where the scores of each model are kept as soon as it is trained, in a file for each set of models.
-            A later call with the same data, estimator, settings and seed, for as many models or more, trains only what
-            is missing.
+            Anything that ``numpy.random.default_rng`` takes; needed with ``journal``.
+        journal : path, optional
+            A file where the scores of each model are kept as soon as it is trained, no record and no model. A later
+            call with the same data, estimator, settings and seed, for as many models or more, trains only what is
+            missing.
         progress : callable, optional
             Called with the share of the models that are done.
 
@@ -152,8 +153,7 @@ class ReferenceModels:
         if size < 2 or (labels is not None and labels.shape != (size,)) or (labels is None and query is None):
             got = "no labels and no query" if labels is None else f"shape {labels.shape}"
             raise InputError(f"X and y must be at least 2 records with one label each, got {size} and {got}")
-        if cache is not None and rng is None:
-            raise InputError("rng must be given with cache=: a number, so that another run finds the same trainings")
+        check_seeded(journal, rng)
         people = None if person is None else people_in(person, size)
         if people is not None and len(people) < 2:
             raise InputError(f"person must name at least 2 people, got {len(people)}")
@@ -171,7 +171,7 @@ class ReferenceModels:
             sample_weight=None if sample_weight is None else _weights(sample_weight, size),
         )
         check_whole("models", models, low=2, high=MOST_MODELS)
-        return empty.grow(estimator, models, n_jobs=n_jobs, cache=cache, progress=progress)
+        return empty.grow(estimator, models, n_jobs=n_jobs, journal=journal, progress=progress)
 
     def grow(
         self,
@@ -179,7 +179,7 @@ class ReferenceModels:
         models: int,
         *,
         n_jobs: int | None = None,
-        cache: str | Path | None = None,
+        journal: str | Path | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> ReferenceModels:
         """Return these models and as many more as make ``models``, the same as if all had been trained at once.
@@ -194,9 +194,9 @@ class ReferenceModels:
             return self
         included = _halves(count, row_count(self.X), self.seed, self.people)
         training = _Training(as_adapter(estimator), self, included)
-        journal = None if cache is None else training.journal(cache)
+        book = None if journal is None else Journal(journal, training.run())
         table = np.empty((count, *self.scores.shape[1:]))
-        with closing(stream(training, range(count), n_jobs=n_jobs, journal=journal)) as found:
+        with closing(stream(training, range(count), n_jobs=n_jobs, journal=book)) as found:
             for done, (number, scores) in enumerate(found, start=1):
                 table[number] = scores
                 if progress is not None:
@@ -249,7 +249,7 @@ class ReferenceModels:
         people = np.zeros(0) if self.people is None else self.people.number
         settings = np.array(self.seed), np.array(self.log_odds)
         try:
-            with open(path, "wb") as file:
+            with whole_file(Path(path)) as draft, open(draft, "wb") as file:
                 np.savez_compressed(
                     file,
                     scores=self.scores,
@@ -584,18 +584,12 @@ class _Training:
             ) from error
         return _answers(model, known)
 
-    def journal(self, cache: str | Path) -> Journal:
-        """Return the file of these trainings in the folder; only scores are kept there, no record and no model."""
-        known, key = self.references, getattr(self.adapter, "cache_key", None)
+    def run(self) -> str:
+        """What the scores depend on; not how many models there are."""
+        known = self.references
         owner = None if known.people is None else known.people.number
         settings = (known.query, known.augment, known.scores.shape[1], known.sample_weight)
-        what = self.adapter if key is None else key()
-        run = fingerprint("reference models", what, known.X, known.y, known.seed, owner, settings)
-        try:
-            Path(cache).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cache must be a folder that can be written, got {str(cache)!r}: {error}") from error
-        return Journal(Path(cache) / f"references-{run[:16]}.journal", run, name="cache")
+        return fingerprint("reference models", self.adapter, known.X, known.y, known.seed, owner, settings)
 
 
 def _answers(model: Any, references: ReferenceModels) -> Array:

@@ -17,7 +17,7 @@ from whosin.auditing.runs.retrained import RetrainedAudit, Scores
 from whosin.auditing.runs.trainings import ArrayAnswers, Classifier, Function, Generator, TableAnswers, Trainings
 from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_probability, check_whole
 from whosin.parallel.fingerprint import fingerprint
-from whosin.parallel.journal import Journal
+from whosin.parallel.journal import Journal, check_seeded
 from whosin.parallel.tasks import stream
 from whosin.tables import Table, as_table, read_table
 from whosin.training.adapters import as_adapter, row_count
@@ -121,8 +121,7 @@ def audit_retrained(
         check_probability("tolerate", tolerate)
     if release_rows is not None:
         check_whole("release_rows", release_rows, low=1)
-    if journal is not None and rng is None:
-        raise InputError("rng must be given with journal: a number, so that another run finds the same trainings")
+    check_seeded(journal, rng)
     seed = int(np.random.default_rng(0 if rng is None else rng).integers(2**62))
     if isinstance(records, str | Path):
         records = frame_of(read_table(records))
@@ -244,11 +243,9 @@ def _labels(groups: Any, table: Table | None, size: int, people: People | None) 
 
 def _run(work: Trainings, model: Any, records: Any, table: Table | None, release_rows: int | None) -> str:
     """What the answers of a training depend on; not how many trainings there are."""
-    key = getattr(model, "cache_key", None)
-    what = model if key is None else key()
     data = records if table is None else table.fingerprint()
     owners = None if work.people is None else work.people.number
-    return fingerprint("retraining", what, data, release_rows, owners, work.units, work.seed, work.balanced)
+    return fingerprint("retraining", model, data, release_rows, owners, work.units, work.seed, work.balanced)
 
 
 def _notes(release_rows: int | None, size: int) -> tuple[str, ...]:
