@@ -40,7 +40,7 @@ def audit(folder: Path, release: str, query: object, reference: bool) -> dict:
     others = str(folder / f"{kind}ref.csv.gz") if reference else None
     start = time.process_time()
     found = wi.audit_synthetic(*map(str, paths), query=query, reference=others)
-    attacks = found.splits.attacks(ADVANTAGE)
+    attacks = found._splits.attacks(ADVANTAGE)
     return {
         "advantage": float(np.mean([attack.tpr - attack.fpr for attack in attacks])),
         "lower": found.advantage.lower,

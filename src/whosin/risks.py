@@ -25,12 +25,15 @@ from whosin.errors import InputError, InputTypeError, check_number, check_prior,
 from whosin.roc import Roc
 
 __all__ = [
+    "NAMED",
+    "Linear",
     "RatioMetric",
     "Risk",
     "accuracy",
     "advantage",
     "advantage_at_prior",
     "am",
+    "linear_of",
     "npv",
     "ppv",
     "ppv_at_fpr",
@@ -249,10 +252,10 @@ class RatioMetric:
         kappa = gain_member - gain_outsider
         return -gain_outsider / kappa if kappa > 0 else None
 
-    def _linear(self, prior: float) -> tuple[_Linear, _Linear]:
+    def _linear(self, prior: float) -> tuple[Linear, Linear]:
         return _linear(self.a, prior), _linear(self.b, prior)
 
-    def _check_denominator(self, roc: Roc, den: _Linear) -> None:
+    def _check_denominator(self, roc: Roc, den: Linear) -> None:
         smallest = den.constant - roc.support(-den.tpr, -den.fpr)
         scale = abs(den.constant) + abs(den.tpr) + abs(den.fpr)
         if smallest < -1e-12 * scale or scale == 0.0:
@@ -263,20 +266,38 @@ class RatioMetric:
 
 
 @dataclass(frozen=True)
-class _Linear:
-    """constant + tpr·TPR + fpr·FPR."""
+class Linear:
+    """A value that is linear in the two rates: constant + tpr·TPR + fpr·FPR."""
 
     constant: float
     tpr: float
     fpr: float
 
     def at(self, fpr: Any, tpr: Any) -> Any:
+        """Return the value at the two rates."""
         return self.constant + self.tpr * tpr + self.fpr * fpr
 
 
-def _linear(weights: Sequence[float], prior: float) -> _Linear:
+def linear_of(metric: Any, prior: float) -> Linear | None:
+    """Return a metric that is linear in the two rates at a prior as such, None for others."""
+    if isinstance(metric, RatioMetric):
+        top, bottom = metric._linear(prior)
+        if bottom.tpr != 0.0 or bottom.fpr != 0.0 or bottom.constant <= 0.0:
+            return None
+        scale = 1.0 / bottom.constant
+        return Linear(scale * top.constant, scale * top.tpr, scale * top.fpr)
+    named = {
+        advantage: Linear(0.0, 1.0, -1.0),
+        am: Linear(0.5, 0.5, -0.5),
+        advantage_at_prior: Linear(1.0 - 2.0 * prior, 2.0 * prior, -2.0 * (1.0 - prior)),
+        accuracy: Linear(1.0 - prior, prior, -(1.0 - prior)),
+    }
+    return named.get(metric)
+
+
+def _linear(weights: Sequence[float], prior: float) -> Linear:
     w0, w11, w10, w01, w00 = weights
-    return _Linear(w0 + w01 * prior + w00 * (1.0 - prior), prior * (w11 - w01), (1.0 - prior) * (w10 - w00))
+    return Linear(w0 + w01 * prior + w00 * (1.0 - prior), prior * (w11 - w01), (1.0 - prior) * (w10 - w00))
 
 
 def _five(side: str, weights: Sequence[float]) -> tuple[float, ...]:
@@ -289,7 +310,7 @@ def _five(side: str, weights: Sequence[float]) -> tuple[float, ...]:
     return tuple(check_number(f"{side}[{i}]", v, open_low=True, open_high=True) for i, v in enumerate(values))
 
 
-def _best_vertex(roc: Roc, num: _Linear, den: _Linear) -> float:
+def _best_vertex(roc: Roc, num: Linear, den: Linear) -> float:
     """Largest ratio over the corners of the reachable polygon, those where both sides vanish left out."""
     assert roc.vertices is not None
     upper = np.vstack([np.zeros((1, 2)), roc.vertices])
@@ -302,7 +323,7 @@ def _best_vertex(roc: Roc, num: _Linear, den: _Linear) -> float:
         return float(np.max(top[positive] / bottom[positive]))
 
 
-def _best_smooth(roc: Roc, num: _Linear, den: _Linear) -> float:
+def _best_smooth(roc: Roc, num: Linear, den: Linear) -> float:
     """Smallest L with max over the curve of (numerator - L·denominator) ≤ 0, by bisection from above."""
 
     def gap(level: float) -> float:
@@ -323,7 +344,7 @@ def _best_smooth(roc: Roc, num: _Linear, den: _Linear) -> float:
     return float(high)
 
 
-_NAMED: dict[str, Risk] = {
+NAMED: dict[str, Risk] = {
     "accuracy": accuracy,
     "advantage": advantage,
     "advantage_at_prior": advantage_at_prior,
@@ -347,8 +368,8 @@ def resolve(metric: str | Risk) -> Risk:
         return metric
     if not isinstance(metric, str):
         raise InputTypeError(f"metric must be a name or a callable (roc, prior), got {metric!r}")
-    if metric not in _NAMED:
+    if metric not in NAMED:
         raise InputError(
-            f"metric must be one of {', '.join(sorted(_NAMED))} or a callable (roc, prior), got {metric!r}"
+            f"metric must be one of {', '.join(sorted(NAMED))} or a callable (roc, prior), got {metric!r}"
         )
-    return _NAMED[metric]
+    return NAMED[metric]

@@ -143,7 +143,7 @@ def test_a_folder_that_takes_no_files(records, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     released = []
-    monkeypatch.setattr("tempfile.mkstemp", closed)
+    monkeypatch.setattr("whosin.cli.protect.whole_file", closed)
     monkeypatch.setattr("whosin.protection.protect", lambda *_, **__: released.append(1))
     done = run(records, "--statistic", "mean", "--eta", 0.1, "--out", records.parent / "out.json")
     assert done.exit_code == 2

@@ -151,7 +151,7 @@ def _asked(model, query, rows):
 
 def _true_advantages(found, answers):
     """Of the audit's attack, never below a constant guess, and the best of the class of its upper limit."""
-    attack, evidence = found.attack, found.evidence
+    attack, evidence = found.attack, found._evidence
     view = attack.candidate.view
     held = evidence.held_out(view).members
     own = attack.accuses(held).mean() - WEIGHTS[attack.accuses(answers)].sum()

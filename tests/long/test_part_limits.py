@@ -66,7 +66,7 @@ def test_curves_and_metrics(shift, sizes, seed, judge):
         fpr, tpr = curve(a.attack.candidate, shift)
         misses["band lower"] += np.any(a.band.lower.tpr(fpr) > wi.Roc(fpr, tpr).hull().tpr(fpr) + 1e-9)
         misses["band upper"] += np.any(a.band.upper.tpr(fpr) < tpr - 1e-9)
-        chosen = a.evidence.choose(lambda x, y: np.where(x <= asked, y, -np.inf))
+        chosen = a._evidence.choose(lambda x, y: np.where(x <= asked, y, -np.inf))
         x, y = rates(chosen, shift)
         at = a.tpr_at(asked)
         misses["tpr_at"] += not (at.lower <= y <= at.upper and at.fpr.lower <= x <= at.fpr.upper)
@@ -74,7 +74,7 @@ def test_curves_and_metrics(shift, sizes, seed, judge):
         misses["accuracy lower"] += found.lower > max(best_accuracy, 1 - prior) + 1e-9
         misses["accuracy upper"] += found.upper < max(best_accuracy, 1 - prior) - 1e-9
         found = a.risk(F1)
-        asked_of = a.evidence.choose(lambda x, y: f1(x, y, prior)).candidate
+        asked_of = a._evidence.choose(lambda x, y: f1(x, y, prior)).candidate
         misses["F1 lower"] += found.lower > best_f1 + 1e-9
         misses["F1 upper"] += found.upper < f1(*curve(asked_of, shift), prior).max() - 1e-9
         found, accused = a.risk("ppv", fpr=asked), prior * y + (1 - prior) * x
@@ -146,7 +146,7 @@ def test_individual_risks_of_numbers(shift, sizes, seed, judge):
         table = a.individual
         truth = _posterior_by_cell(a, shift, prior)[table.cell]
         together += np.any((table.simultaneous_lower > truth + 1e-12) | (table.simultaneous_upper < truth - 1e-12))
-        first = int(np.flatnonzero(~a.evidence.fit_members)[0])
+        first = int(np.flatnonzero(~a._evidence.fit_members)[0])
         alone += not table.lower[first] - 1e-12 <= truth[first] <= table.upper[first] + 1e-12
         seen += 1
     judge(alone, seen, DELTA)
@@ -294,7 +294,7 @@ def test_a_release_of_noisy_copies(sizes, seed, judge):
         synthetic = train + 0.05 * rng.normal(size=train.shape)
         a = wi.audit_synthetic(train, holdout, synthetic, query="nearest", confidence_level=LEVEL, rng=run)
         fresh = -cKDTree(synthetic).query(rng.normal(size=(40_000, 2)))[0]
-        held = a.evidence.held_out(a.attack.candidate.view).members
+        held = a._evidence.held_out(a.attack.candidate.view).members
         truth = a.attack.accuses(held).mean() - a.attack.accuses(fresh).mean()
         misses += a.advantage.lower > max(0.0, truth)
         leaks += a.advantage.lower > 0

@@ -128,8 +128,8 @@ def test_other_files_are_refused_and_left_alone(tmp_path, content):
 
 
 def test_places_that_take_no_file(tmp_path):
-    with pytest.raises(InputError, match="keep must be a file in a directory that exists"):
-        Journal(tmp_path / "missing" / "journal", "run", name="keep")
+    with pytest.raises(InputError, match="journal must be a file in a directory that exists"):
+        Journal(tmp_path / "missing" / "journal", "run")
     with pytest.raises(InputError, match="journal must be a file"):
         Journal(tmp_path, "run")
 

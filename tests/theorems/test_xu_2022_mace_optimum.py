@@ -187,7 +187,7 @@ def test_theorem_5_corrected_interval_in_closed_form():
     exact = constant + gain_upper(w - constant, 300, 700, delta / 2, weights=weights)
     assert a.advantage_at_prior.upper == pytest.approx(exact, abs=1e-9)
     assert exact < w + printed_radius(1000, delta)
-    attacks = a.splits.attacks(gain_at_prior(p))
+    attacks = a._splits.attacks(gain_at_prior(p))
     counts = [(one.found, one.members, one.accused, one.non_members) for one in attacks]
     limits = sorted(gain_lower(*four, delta / 4 / 4, weights=weights) for four in counts)
     quarter = limits[-math.ceil(len(limits) / 4)]
@@ -434,7 +434,7 @@ def test_algorithm_2_is_biased_down_and_its_limits_hold():
         a = wi.audit(x, y, prior=p, confidence_level=0.8, rng=run)
         e = a.risk(metric)
         misses += not e.lower <= best <= e.upper
-        attacks = a.splits.attacks(Gain(*(number / bottom.constant for number in (top.constant, top.tpr, top.fpr))))
+        attacks = a._splits.attacks(Gain(*(number / bottom.constant for number in (top.constant, top.tpr, top.fpr))))
         held_out.append(np.mean([top.at(attack.fpr, attack.tpr) for attack in attacks]) / bottom.constant)
         assert e.lower <= e.estimate <= e.upper
     holds(misses, runs, 0.2)
@@ -479,7 +479,7 @@ def test_theorem_8_needs_labels_in_the_ratio_of_the_prior():
     assert equation_20(PPV, p, np.where(score > 0.5, 1, -1), label) > truth + 0.4
     a = wi.audit(x, y, prior=p, rng=0)
     measured = a.risk("ppv", fpr=fpr)
-    at = a.evidence.choose(lambda counts: np.where(counts.fpr <= fpr, counts.tpr, -np.inf)).threshold
+    at = a._evidence.choose(lambda counts: np.where(counts.fpr <= fpr, counts.tpr, -np.inf)).threshold
     own = p * norm.sf(at - 1) / (p * norm.sf(at - 1) + (1 - p) * norm.sf(at))
     assert measured.lower <= own <= measured.upper
     assert measured.upper - measured.lower < 0.02

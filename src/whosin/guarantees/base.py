@@ -6,7 +6,7 @@ import dataclasses
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from whosin.answers import Answer, CurveAnswer
 from whosin.errors import check_prior
 from whosin.risks import Risk
 from whosin.roc import Roc
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Guarantee", "Promised"]
 
@@ -152,6 +155,10 @@ class Promised(Answer):
     def implies(self, target: type[Other], **params: Any) -> Other:
         """Return the tightest guarantee of class ``target`` that follows."""
         return self.guarantee.implies(target, **params)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the curve; return the axes."""
+        return self.guarantee.plot(ax)
 
 
 def _plain_value(value: Any) -> Any:

@@ -25,7 +25,7 @@ def read_state(path: Path) -> dict[str, Any] | None:
     """
     try:
         content = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST] or content[_DIGEST:][:2] != b"PK":
         raise ValueError("it is damaged, or something else")

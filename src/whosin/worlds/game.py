@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,9 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.numerics.finite_laws import closeness_slopes
+from whosin.numerics.rounding import about, percent_up
 from whosin.risks import Risk, resolve
 from whosin.roc import Roc
 from whosin.worlds.world import World
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["FiniteGame", "Game"]
 
@@ -82,6 +86,39 @@ class Game(ABC):
         """Return any metric of :mod:`whosin.risks` of the best attacker on this record, at its own prior or another."""
         q = float(self.world.inclusion[self._uncertain(record)]) if prior is None else check_prior(prior)
         return float(resolve(metric)(self.roc(record), q))
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What the numbers rest on, in words."""
+        return (
+            f"the data set is drawn from {self.world!r}, and the attacker knows that",
+            "the attacker knows the mechanism, and sees one output and nothing else",
+        )
+
+    def explain(self, record: Any) -> str:
+        """Return a paragraph about one record for a reader who is no expert."""
+        q = float(self.world.inclusion[self._uncertain(record)])
+        return (
+            f"Record {record!r} is in with probability {about(q)} beforehand. The best attacker guesses right "
+            f"{percent_up(self.accuracy(record))} of the time; without looking, {percent_up(max(q, 1.0 - q))}. These "
+            "numbers are exact: every data set and every output was played through."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return for JSON what the best attacker reaches on every record about which there is doubt."""
+        records = [self.world.universe[index] for index in self._uncertain_records()]
+        return {
+            "world": repr(self.world),
+            "records": [
+                {"record": repr(one), "advantage": self.advantage(one), "accuracy": self.accuracy(one)}
+                for one in records
+            ],
+            "assumes": list(self.assumes),
+        }
+
+    def plot(self, record: Any, ax: Axes | None = None) -> Axes:
+        """Draw the curve of one record; return the axes."""
+        return self.roc(record).plot(ax=ax)
 
     def pmp(self, delta: float = 0.0) -> PMP:
         """Return the exact practical membership privacy: the smallest ε at this δ, over all records."""

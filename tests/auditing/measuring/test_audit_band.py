@@ -75,7 +75,7 @@ def test_measured_curve_lies_inside():
     a = audit(rng.normal(1, 1, 900), rng.normal(0, 1, 900), rng=0)
     assert a.band.upper.dominates(a.roc, 1e-12)
     assert a.roc.hull().dominates(a.band.lower, 1e-12)
-    held = a.evidence.held_out(a.attack.candidate.view)
+    held = a._evidence.held_out(a.attack.candidate.view)
     for fpr in (0.05, 0.3):
         threshold = np.quantile(held.non_members, 1 - fpr)
         assert a.roc.tpr(fpr) == pytest.approx(np.mean(held.members >= threshold), abs=0.02)

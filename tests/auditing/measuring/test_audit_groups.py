@@ -24,7 +24,7 @@ def test_counts_by_hand():
     x, y, labels = exposed(rng, 900)
     a = audit(x, y, groups=labels, rng=0)
     row = a.groups["rare"]
-    held = ~a.evidence.fit_members, ~a.evidence.fit_non_members
+    held = ~a._evidence.fit_members, ~a._evidence.fit_non_members
     inside, outside = x[held[0] & (labels[0] == "rare")], y[held[1] & (labels[1] == "rare")]
     found, wrong = a.attack.accuses(inside).sum(), a.attack.accuses(outside).sum()
     assert row.advantage.estimate == pytest.approx(found / len(inside) - wrong / len(outside))
@@ -88,11 +88,11 @@ def test_scan_chooses_without_the_data_it_reports():
     x, y = rng.normal(0.3, 1, 600), rng.normal(0, 1, 600)
     columns = {str(i): [rng.integers(0, 4, 600) for _ in range(2)] for i in range(4)}
     first = audit(x, y, rng=7)
-    held = np.flatnonzero(~first.evidence.fit_members)
+    held = np.flatnonzero(~first._evidence.fit_members)
     dealt = x.copy()
     dealt[held] = rng.permutation(x[held])
     second = audit(dealt, y, rng=7)
-    assert np.array_equal(first.evidence.fit_members, second.evidence.fit_members)
+    assert np.array_equal(first._evidence.fit_members, second._evidence.fit_members)
     one, two = (a.groups.scan(columns, min_size=5) for a in (first, second))
     assert [row.name for row in one] == [row.name for row in two]
     assert [row.advantage for row in one] != [row.advantage for row in two]

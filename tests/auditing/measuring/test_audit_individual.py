@@ -140,7 +140,7 @@ def test_generalised_metric_errors():
 def test_cells_of_a_continuous_query_are_counted_on_held_out_records():
     rng = np.random.default_rng(0)
     a = audit(rng.normal(1, 1, 900), rng.normal(0, 1, 900), rng=0)
-    held = a.evidence.held_out(a.attack.candidate.view)
+    held = a._evidence.held_out(a.attack.candidate.view)
     i = int(np.argmax(a.individual.score))
     cell = a.individual.cell[i]
     r, q = held.cell_members[cell] / 600, held.cell_non_members[cell] / 600

@@ -177,7 +177,7 @@ def test_members_that_are_all_there_are():
     misses = 0
     for run in range(RUNS):
         a = audit(members, rng.normal(0, 1, 90), rng=run, confidence_level=0.8)
-        held = members[~a.evidence.fit_members]
+        held = members[~a._evidence.fit_members]
         grid = norm.ppf((np.arange(20_000) + 0.5) / 20_000)
         truth = a.attack.accuses(held).mean() - a.attack.accuses(grid).mean()
         misses += a.advantage.lower > max(0.0, truth) + 1e-4 or a.advantage.upper < truth - 1e-4

@@ -140,7 +140,7 @@ def test_tpr_at_low_fpr():
     for run in range(30):
         a = audit(rng.normal(2, 1, 600), rng.normal(0, 1, 600), rng=run, confidence_level=0.8)
         at = a.tpr_at(0.01)
-        attack = a.evidence.choose(_at_fpr(0.01))
+        attack = a._evidence.choose(_at_fpr(0.01))
         if attack.candidate.rule != "high" or not at.measurable:
             continue
         assert at.estimate == attack.tpr
@@ -162,7 +162,7 @@ def test_rates_that_so_few_outsiders_cannot_show():
     """With n outsiders, no rate below 1/n: no number stands under its label, and no limit is claimed."""
     rng = np.random.default_rng(4)
     a = audit(rng.normal(2, 1, 150), rng.normal(0, 1, 150), rng=0)
-    outsiders = a.evidence.non_members
+    outsiders = a._evidence.non_members
     assert a.tpr_at(1.0 / outsiders).measurable
     at = a.tpr_at(0.99 / outsiders)
     assert not at.measurable

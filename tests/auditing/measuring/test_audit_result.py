@@ -32,7 +32,7 @@ def test_contract_of_the_json():
     assert [group["name"] for group in seen["groups"]] == ["a", "b"]
     assert seen["verdict"]["state"] == "leak"
     assert seen["person_level"] is False
-    assert (seen["seed"], seen["splits"]) == (AUDIT.splits.seed, AUDIT.splits.count)
+    assert (seen["seed"], seen["splits"]) == (AUDIT._splits.seed, AUDIT._splits.count)
     assert set(seen["point_estimates"]) >= {"plug_in", "cross_fit"}
     assert 0 < seen["smallest_visible"] < 1
 
@@ -48,7 +48,7 @@ def test_words():
     assert text.startswith("Leak found: ")
     assert "If 0.25 of all records are members beforehand" in text
     assert "safe" not in text
-    assert f"a vote over {AUDIT.splits.count} splits" in AUDIT.method
+    assert f"a vote over {AUDIT._splits.count} splits" in AUDIT.method
     assert "all thresholds of every query on all records" in AUDIT.method
     assert "threshold" in AUDIT.advantage.about
     assert any("no other attacker" in line for line in AUDIT.assumes)

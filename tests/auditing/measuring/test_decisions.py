@@ -184,9 +184,9 @@ def test_the_default_is_deterministic_in_the_data(queries):
     x, y = rng.normal(0.5, 1, (150, queries)), rng.normal(0, 1, (150, queries))
     first, again = audit(x, y), audit(x.copy(), y.tolist())
     assert first.advantage == again.advantage
-    assert first.splits.seed == again.splits.seed
-    assert str(first.splits.seed) in first.method
-    assert audit(x + 1e-9, y).splits.seed != first.splits.seed
+    assert first._splits.seed == again._splits.seed
+    assert str(first._splits.seed) in first.method
+    assert audit(x + 1e-9, y)._splits.seed != first._splits.seed
 
 
 def test_seeds_differ_by_little():

@@ -145,7 +145,7 @@ def test_a_model_that_cannot_be_searched_answers_with_its_samples():
         audit_generator(model, rows[:100], rows[100:], query=query, n_samples=400, rng=0)
         for query in ("nearest", "latent")
     )
-    assert np.array_equal(latent.evidence.experiment.members, nearest.evidence.experiment.members)
+    assert np.array_equal(latent._evidence.experiment.members, nearest._evidence.experiment.members)
     assert any("cannot be searched" in line for line in latent.assumes)
 
 
@@ -155,7 +155,7 @@ def test_labels_reach_a_conditional_discriminator():
     model = DPCGAN(arch, 0.0, 1.0, 0.5, 3, batch_size=8).fit(TRAIN, y=labels, epochs=3, rng=0)
     given = audit_generator(model, TRAIN, HOLDOUT, query="discriminator", labels=(labels, np.arange(300) % 3), rng=0)
     unknown = audit_generator(model, TRAIN, HOLDOUT, query="discriminator", rng=0)
-    assert not np.array_equal(given.evidence.experiment.members, unknown.evidence.experiment.members)
+    assert not np.array_equal(given._evidence.experiment.members, unknown._evidence.experiment.members)
     with pytest.raises(InputError, match="each of the 60 rows of train"):
         audit_generator(model, TRAIN, HOLDOUT, labels=(labels[:5], np.arange(300)), rng=0)
     with pytest.raises(InputTypeError, match="labels must be a pair"):
@@ -166,9 +166,9 @@ def test_pairs_have_one_column_each():
     arch = architecture("small", (8, 8), width=16)
     model = PrivGAN(arch, batch_size=10).fit(TRAIN, epochs=2, rng=0)
     found = audit_generator(model, TRAIN, HOLDOUT, query="discriminators", rng=0)
-    assert found.evidence.experiment.names == ("discriminator 1", "discriminator 2")
+    assert found._evidence.experiment.names == ("discriminator 1", "discriminator 2")
     hybrid = audit_generator(model, TRAIN, HOLDOUT, query="hybrid", rng=0)
-    assert hybrid.evidence.experiment.names == ("max_discriminator", "nearest")
+    assert hybrid._evidence.experiment.names == ("max_discriminator", "nearest")
     with pytest.raises(InputError, match="needs one discriminator, the model has 2"):
         audit_generator(model, TRAIN, HOLDOUT, query="discriminator", rng=0)
 
@@ -300,7 +300,7 @@ def test_a_generator_alone_is_searched():
     )
     assert single.query.startswith("minus the distance to the nearest record that the generator can make")
     for other in (listed, modules):
-        assert np.array_equal(single.evidence.experiment.members, other.evidence.experiment.members)
+        assert np.array_equal(single._evidence.experiment.members, other._evidence.experiment.members)
 
 
 def test_generators_that_are_no_torch_modules_answer_with_samples():

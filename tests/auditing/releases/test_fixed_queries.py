@@ -182,7 +182,7 @@ def test_lists_are_taken_as_arrays(shape, kind):
         found = wi.audit_synthetic(*given_parts, rng=0)
         assert found.advantage == wanted.advantage
         assert found.fingerprints == wanted.fingerprints
-        assert np.array_equal(found.material.answers, wanted.material.answers)
+        assert np.array_equal(found._material.answers, wanted._material.answers)
 
 
 def as_rows(row):

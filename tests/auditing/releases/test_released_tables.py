@@ -65,9 +65,9 @@ def test_the_same_tables_give_the_same_answer():
     parts = [rows(150, rng) for _ in range(3)]
     one, two = audited(*parts), audited(*(part.to_pandas() for part in parts))
     assert one.advantage == two.advantage
-    assert one.splits.seed == two.splits.seed
+    assert one._splits.seed == two._splits.seed
     assert any("seeded by the fingerprints" in line for line in one.assumes)
-    assert str(one.splits.seed) in one.method
+    assert str(one._splits.seed) in one.method
 
 
 def test_one_headline_and_no_larger_limit_elsewhere():

@@ -98,7 +98,7 @@ def test_order_of_columns_and_number_of_jobs_do_not_matter(tables):
     one = wi.audit_synthetic(train, holdout, leaky, rng=2, n_jobs=1)
     two = wi.audit_synthetic(train, holdout[["sex", "job", "born", "income", "age"]], leaky, rng=2, n_jobs=2)
     assert one.advantage == two.advantage
-    assert np.array_equal(one.material.answers, two.material.answers)
+    assert np.array_equal(one._material.answers, two._material.answers)
 
 
 def test_queries_by_hand():

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from whosin.auditing.measuring.counts import ScoreCounts, count_by_cell, count_s
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.learned import FEWEST, learn_score
 from whosin.numerics.differences import newcombe
+from whosin.risks import Linear
 
 __all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "Judge", "View", "collect_evidence", "parts_of"]
 
@@ -36,16 +36,8 @@ JUDGED = 1.96
 """Standard errors by which candidates are judged from below."""
 
 
-@dataclass(frozen=True)
-class Gain:
-    """A value that is linear in the two rates: constant + tpr·TPR + fpr·FPR."""
-
-    constant: float
-    tpr: float
-    fpr: float
-
-    def __call__(self, fpr: Any, tpr: Any) -> Any:
-        return self.constant + self.tpr * tpr + self.fpr * fpr
+class Gain(Linear):
+    """A value that is linear in the two rates, as what attacks are judged by."""
 
     @property
     def weights(self) -> tuple[float, float] | None:
@@ -65,7 +57,7 @@ class Gain:
     def judge(self, counts: ScoreCounts) -> Array:
         """Return what counts show of the value at each threshold: its lower limit, or the value for other gains."""
         if self.weights is None:
-            return np.asarray(self(counts.fpr, counts.tpr))
+            return np.asarray(self.at(counts.fpr, counts.tpr))
         sizes = max(counts.members, 1), max(counts.non_members, 1)
         return np.asarray(newcombe(counts.found, sizes[0], counts.accused, sizes[1], JUDGED, self.weights))
 

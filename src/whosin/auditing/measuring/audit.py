@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.answers import Rows, card, limits_by_column
+from whosin.answers import Answer, Rows, card, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence, View
 from whosin.auditing.measuring.band import Band, band_of
 from whosin.auditing.measuring.compare import Comparison, compare
@@ -29,7 +29,7 @@ from whosin.auditing.measuring.metrics import measure, measure_tpr_at
 from whosin.auditing.measuring.power import rows_for_upper, smallest_visible
 from whosin.auditing.measuring.splits import Splits
 from whosin.auditing.measuring.verdict import Verdict, judge
-from whosin.errors import InputError
+from whosin.errors import InputError, check_prior
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower
 from whosin.numerics.rounding import percent_up
@@ -61,7 +61,7 @@ class QueryTable(dict[str, Estimate], Rows):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Answer):
     """What attackers can learn from a query about who is in the data, measured.
 
     Every attack is counted on records that were held out when it was chosen. Limits hold for any sample size. What
@@ -92,7 +92,7 @@ class Audit:
     assignment: str
     """How members were chosen: "unknown", "random" or "independent trainings"."""
     confidence_level: float
-    splits: Splits = field(repr=False)
+    _splits: Splits = field(repr=False)
     labels: Labels = field(repr=False, default_factory=dict)
     notes: tuple[str, ...] = ()
     """Further assumptions and remarks, added to :attr:`assumes`."""
@@ -106,20 +106,20 @@ class Audit:
         return 1.0 - self.confidence_level
 
     @property
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         """The first split of the records."""
-        return self.splits.first
+        return self._splits.first
 
     @cached_property
     def attack(self) -> Attack:
         """The attack that the first split chose for its advantage."""
-        return self.evidence.choose(ADVANTAGE.judge)
+        return self._evidence.choose(ADVANTAGE.judge)
 
     @cached_property
     def _found(self) -> Finding:
         """What all splits say of the advantage; those at the prior are counted in the same pass."""
-        self.splits.prepare((ADVANTAGE, gain_at_prior(self.prior)))
-        return best_value(self.splits, ADVANTAGE, self._delta)
+        self._splits.prepare((ADVANTAGE, gain_at_prior(self.prior)))
+        return best_value(self._splits, ADVANTAGE, self._delta)
 
     @property
     def advantage(self) -> Estimate:
@@ -130,7 +130,7 @@ class Audit:
     def advantage_at_prior(self) -> Estimate:
         """Xu et al.'s membership advantage, 2·accuracy - 1, at the prior; at least \\|2p - 1\\|, a constant guess."""
         gain = gain_at_prior(self.prior)
-        return self.advantage if gain == ADVANTAGE else best_value(self.splits, gain, self._delta).value
+        return self.advantage if gain == ADVANTAGE else best_value(self._splits, gain, self._delta).value
 
     @property
     def tpr(self) -> float:
@@ -150,7 +150,7 @@ class Audit:
     @property
     def person_level(self) -> bool:
         """Whether people were counted, each once, and not records."""
-        return self.splits.experiment.people is not None
+        return self._splits.experiment.people is not None
 
     @property
     def unit(self) -> str:
@@ -180,7 +180,7 @@ class Audit:
     @property
     def covered(self) -> str:
         """Whom the upper limit of the advantage covers, in words."""
-        return upper_class(self.evidence, self.attack.candidate.view)
+        return upper_class(self._evidence, self.attack.candidate.view)
 
     def rows_needed(self, tolerate: float = TOLERABLE) -> int:
         """Return about how many records (or people) of each side would show "within" this tolerance, if nothing leaks.
@@ -188,8 +188,8 @@ class Audit:
         So many members and so many non-members: with the same queries and confidence level, the upper limit is then at
         most ``tolerate`` in about four of five audits. It plans a study; it promises nothing about this one.
         """
-        held = 1.0 - float(np.mean(self.evidence.fit_non_members)) if self.kind == "continuous" else 1.0
-        return rows_for_upper(tolerate, self._delta, held_share=held, queries=len(self.evidence.views))
+        held = 1.0 - float(np.mean(self._evidence.fit_non_members)) if self.kind == "continuous" else 1.0
+        return rows_for_upper(tolerate, self._delta, held_share=held, queries=len(self._evidence.views))
 
     @property
     def excess(self) -> Estimate:
@@ -211,7 +211,7 @@ class Audit:
         be had; biased either way, and never a certificate.
         """
         points = {"plug_in": self.plug_in, "cross_fit": self.attack.tpr - self.attack.fpr}
-        inside, outside = self.evidence.experiment.columns
+        inside, outside = self._evidence.experiment.columns
         if self.kind == "continuous" and inside.shape[1] <= 2:
             try:
                 points["kde"] = total_variation(inside, outside)
@@ -222,25 +222,25 @@ class Audit:
     @cached_property
     def roc(self) -> Roc:
         """The measured curve of the attack's score, on held-out records."""
-        held = self.evidence.held_out(self.attack.candidate.view)
+        held = self._evidence.held_out(self.attack.candidate.view)
         return self.attack.candidate.held_out_counts(held).roc()
 
     @cached_property
     def band(self) -> Band:
         """Limits on that curve at every false positive rate at once; its lower limit never exceeds the advantage's."""
-        return band_of(self.evidence, self.attack.candidate, self._delta, self.advantage.lower)
+        return band_of(self._evidence, self.attack.candidate, self._delta, self.advantage.lower)
 
     @cached_property
     def individual(self) -> Individual:
         """The risk of every record."""
-        return individual_risks(self.evidence, self.attack.candidate, self.roc, self._delta)
+        return individual_risks(self._evidence, self.attack.candidate, self.roc, self._delta)
 
     @cached_property
     def groups(self) -> GroupTable:
         """The groups that were named, with limits that hold together; its ``scan`` looks for more."""
         risk = self.individual.risk
         split = risk[: self.members], risk[self.members :]
-        return group_table(self.labels, self.evidence, self.attack, split, self._delta)
+        return group_table(self.labels, self._evidence, self.attack, split, self._delta)
 
     @cached_property
     def queries(self) -> QueryTable:
@@ -250,7 +250,7 @@ class Audit:
         of the others come from the first split and hold together (Bonferroni); their upper limits cover thresholds and
         cells of the query.
         """
-        views = self.evidence.views
+        views = self._evidence.views
         together = views[-1].name if views[-1].learned or len(views) == 1 else "the best of all queries"
         single = {view.name: self._alone(view, self._delta / len(views)) for view in views if view.name != together}
         a = self.advantage
@@ -258,9 +258,9 @@ class Audit:
 
     def _alone(self, view: View, delta: float) -> Estimate:
         """Limits on the advantage of one query; half of ``delta`` for each."""
-        attack = self.evidence.choose(ADVANTAGE.judge, view)
+        attack = self._evidence.choose(ADVANTAGE.judge, view)
         counts = attack.found, attack.members, attack.accused, attack.non_members
-        _, upper = class_upper(self.evidence, ADVANTAGE, delta / 2, view, alone=True)
+        _, upper = class_upper(self._evidence, ADVANTAGE, delta / 2, view, alone=True)
         lower = min(self.advantage.lower, max(0.0, gain_lower(*counts, delta / 2)))
         return Estimate(float(np.clip(attack.tpr - attack.fpr, lower, upper)), lower, upper, self.confidence_level)
 
@@ -272,13 +272,13 @@ class Audit:
     @property
     def method(self) -> str:
         """How the limits were obtained, in words."""
-        fit = int(np.sum(self.evidence.fit_members)), int(np.sum(self.evidence.fit_non_members))
-        scan = "all thresholds of every query on all records, and by " if self.splits.experiment.scores[0].size else ""
+        fit = int(np.sum(self._evidence.fit_members)), int(np.sum(self._evidence.fit_non_members))
+        scan = "all thresholds of every query on all records, and by " if self._splits.experiment.scores[0].size else ""
         return (
-            f"lower limit by {scan}a vote over {self.splits.count} splits, each of which chooses an attack on "
-            f"{fit[0]} members and {fit[1]} non-members and counts it on the other {self.evidence.members} and "
-            f"{self.evidence.non_members} (exact differences of two proportions); upper limit by an exact difference "
-            f"at the largest sample value, for {self.covered}; splits drawn with seed {self.splits.seed}"
+            f"lower limit by {scan}a vote over {self._splits.count} splits, each of which chooses an attack on "
+            f"{fit[0]} members and {fit[1]} non-members and counts it on the other {self._evidence.members} and "
+            f"{self._evidence.non_members} (exact differences of two proportions); upper limit by an exact difference "
+            f"at the largest sample value, for {self.covered}; splits drawn with seed {self._splits.seed}"
         )
 
     @property
@@ -310,14 +310,27 @@ class Audit:
         """How members came to be members, in words."""
         return _ASSIGNMENT[self.assignment]
 
-    def risk(self, metric: str | Risk, *, fpr: float | None = None, min_share: float | None = None) -> Estimate:
-        """Return any metric of the best attacker at the prior, with limits.
+    def accuracy(self, prior: float | None = None) -> Estimate:
+        """Return the best share of right guesses at the prior of the audit or another, with limits."""
+        return self.risk("accuracy", prior)
+
+    def risk(
+        self,
+        metric: str | Risk,
+        prior: float | None = None,
+        *,
+        fpr: float | None = None,
+        min_share: float | None = None,
+    ) -> Estimate:
+        """Return any metric of the best attacker, with limits.
 
         Parameters
         ----------
         metric : str or callable
             "advantage", "advantage_at_prior", "accuracy", "am", "ppv", "npv", a :class:`whosin.risks.RatioMetric`, or a
             callable (roc, prior) that never falls when the curve rises.
+        prior : float, optional
+            Probability that a record is a member; by default that of the audit.
         fpr : float, optional
             For PPV and the like: of the attack that the fit part chose for this false positive rate.
         min_share : float, optional
@@ -328,11 +341,12 @@ class Audit:
         ``about`` of the answer says which attackers the upper limit covers. PPV and NPV need a constraint.
         """
         return measure(
-            self.splits,
+            self._splits,
             metric,
             self._delta,
             roc=lambda: self.roc,
             band=lambda: self.band,
+            prior=self.prior if prior is None else check_prior(prior),
             fpr=fpr,
             min_share=min_share,
         )
@@ -345,7 +359,7 @@ class Audit:
         attack: for the upper limit of all thresholds see :attr:`band`. With fewer than 1/``fpr`` outsiders no such
         rate can be told from 0: the answer then says so (``measurable`` is False) and has no estimate.
         """
-        return measure_tpr_at(self.evidence, fpr, self._delta)
+        return measure_tpr_at(self._evidence, fpr, self._delta)
 
     def compare(self, guarantee: Guarantee, *, assignment: str | None = None, trainings: int = 1) -> Comparison:
         """Hold the measurement against a promise.
@@ -366,7 +380,7 @@ class Audit:
             "random" with as many trainings as records); otherwise at most "exceeds the promise on this model".
         """
         chosen = self.assignment if assignment is None else assignment
-        return compare(self.evidence, guarantee, self.advantage, self.band, self._delta, chosen, trainings)
+        return compare(self._evidence, guarantee, self.advantage, self.band, self._delta, chosen, trainings)
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert, the verdict first."""
@@ -421,8 +435,8 @@ class Audit:
             "individual": self.individual.to_dict(),
             "groups": self.groups.to_dict(),
             "method": self.method,
-            "seed": self.splits.seed,
-            "splits": self.splits.count,
+            "seed": self._splits.seed,
+            "splits": self._splits.count,
             "assignment": self.assignment,
             "assumes": list(self.assumes),
             "explanation": self.explain(),

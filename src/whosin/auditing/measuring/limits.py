@@ -88,7 +88,7 @@ def best_value(splits: Splits, gain: Gain, delta: float) -> Finding:
     if limit <= gain.blind:
         rates = _rates(attacks)
     value = Estimate(
-        float(np.clip(gain(rates[1], rates[0]), lower, upper)),
+        float(np.clip(gain.at(rates[1], rates[0]), lower, upper)),
         lower,
         upper,
         1.0 - delta,
@@ -106,7 +106,7 @@ def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float
     """Return the lower limit, and TPR and FPR of the attack that gave it: of a vote, those of the middle split."""
     if gain.weights is None:
         corners = rectangle(attacks[0], alpha / 2).corners
-        return min(float(gain(*corner)) for corner in corners), _rates(attacks)
+        return min(float(gain.at(*corner)) for corner in corners), _rates(attacks)
     if max(gain.weights) > HOPELESS * min(gain.weights):
         return gain.blind, _rates(attacks)
     ordered = splits.experiment.scores[0].shape[1] > 0
@@ -114,7 +114,7 @@ def _lower(splits: Splits, gain: Gain, attacks: tuple[Attack, ...], alpha: float
     scanned, rates = _scanned(splits, gain, share) if ordered else (-math.inf, (0.0, 0.0))
     voted = _voted(attacks, gain.weights, share, max(scanned, gain.blind - gain.constant))
     if voted > scanned:
-        middle = sorted(attacks, key=lambda attack: float(gain(attack.fpr, attack.tpr)))[len(attacks) // 2]
+        middle = sorted(attacks, key=lambda attack: float(gain.at(attack.fpr, attack.tpr)))[len(attacks) // 2]
         return gain.constant + voted, (middle.tpr, middle.fpr)
     return gain.constant + scanned, rates
 

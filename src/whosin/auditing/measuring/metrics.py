@@ -37,15 +37,8 @@ Array = NDArray[np.float64]
 PPV = RatioMetric((0, 1, 0, 0, 0), (0, 1, 1, 0, 0), name="ppv")
 NPV = RatioMetric((0, 0, 0, 0, 1), (0, 0, 0, 1, 1), name="npv")
 
-_BY_FUNCTION: dict[Any, str] = {
-    risks.accuracy: "accuracy",
-    risks.advantage: "advantage",
-    risks.advantage_at_prior: "advantage_at_prior",
-    risks.am: "am",
-    risks.ppv: "ppv",
-    risks.npv: "npv",
-}
-_NAMES = ("accuracy", "advantage", "advantage_at_prior", "am", "npv", "ppv")
+_NAMES = tuple(name for name in sorted(risks.NAMED) if name != "posterior")
+_BY_FUNCTION: dict[Any, str] = {risks.NAMED[name]: name for name in _NAMES}
 
 
 def check_metric(metric: Any) -> Any:
@@ -73,30 +66,28 @@ def measure(
     *,
     roc: Callable[[], Roc],
     band: Callable[[], Band],
+    prior: float,
     fpr: float | None = None,
     min_share: float | None = None,
 ) -> Estimate:
-    """Return the metric of the best attacker at the experiment's prior; see :meth:`whosin.auditing.Audit.risk`."""
-    metric, prior = check_metric(metric), splits.experiment.prior
+    """Return the metric of the best attacker at a prior; see :meth:`whosin.auditing.Audit.risk`."""
+    metric = check_metric(metric)
     evidence = splits.first
     if fpr is not None or min_share is not None:
-        return _constrained(evidence, metric, delta, fpr, min_share)
+        return _constrained(evidence, metric, delta, prior, fpr, min_share)
     if metric == "accuracy":
         return _linear(splits, gain_at_prior(prior), delta).scaled(0.5, 0.5)
-    gain = _named_gain(metric, prior)
-    if gain is not None:
-        return _linear(splits, gain, delta)
     if metric in ("ppv", "npv"):
         raise InputError(_needs_constraint(metric))
+    linear = risks.linear_of(risks.NAMED[metric] if isinstance(metric, str) else metric, prior)
+    if linear is not None:
+        return _linear(splits, Gain(linear.constant, linear.tpr, linear.fpr), delta)
     if not isinstance(metric, RatioMetric):
         return _of_curves(metric, prior, roc(), band())
-    top, bottom = metric._linear(prior)
-    if bottom.tpr == 0.0 and bottom.fpr == 0.0 and bottom.constant > 0.0:
-        scale = 1.0 / bottom.constant
-        return _linear(splits, Gain(scale * top.constant, scale * top.tpr, scale * top.fpr), delta)
+    _, bottom = metric._linear(prior)
     if min(bottom.at(0.0, 0.0), bottom.at(1.0, 1.0)) <= 0.0:
         raise InputError(_needs_constraint(metric.name))
-    return _searched(evidence, metric, delta)
+    return _searched(evidence, metric, delta, prior)
 
 
 def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
@@ -149,18 +140,6 @@ def _by_value(value: Callable[[Array, Array], Array]) -> Judge:
     return lambda counts: value(counts.fpr, counts.tpr)
 
 
-def _named_gain(metric: Any, prior: float) -> Gain | None:
-    if not isinstance(metric, str):
-        return None
-    at_prior = gain_at_prior(prior)
-    gains = {
-        "advantage": ADVANTAGE,
-        "am": Gain(0.5, 0.5, -0.5),
-        "advantage_at_prior": at_prior,
-    }
-    return gains.get(metric)
-
-
 def _linear(splits: Splits, gain: Gain, delta: float) -> Estimate:
     """Return the value of a gain; one that is a rescaled other, as AM is of the advantage, by the limits of that."""
     if gain.tpr > 0.0 and gain.tpr == -gain.fpr:
@@ -175,8 +154,7 @@ def _of_curves(metric: Callable[[Roc, float], float], prior: float, roc: Roc, ba
     return Estimate(min(max(middle, low), high), low, high, band.confidence_level, about)
 
 
-def _searched(evidence: Evidence, metric: RatioMetric, delta: float) -> Estimate:
-    prior = evidence.experiment.prior
+def _searched(evidence: Evidence, metric: RatioMetric, delta: float, prior: float) -> Estimate:
     attack = evidence.choose(_by_value(_ratio(metric, prior)))
     blind = max(_ratio(metric, prior)(np.array([0.0, 1.0]), np.array([0.0, 1.0])))
     band = band_of(evidence, attack.candidate, delta)
@@ -188,9 +166,10 @@ def _searched(evidence: Evidence, metric: RatioMetric, delta: float) -> Estimate
     return Estimate(min(max(found, lower), upper), lower, upper, 1.0 - delta, about)
 
 
-def _constrained(evidence: Evidence, metric: Any, delta: float, fpr: float | None, min_share: float | None) -> Estimate:
+def _constrained(
+    evidence: Evidence, metric: Any, delta: float, prior: float, fpr: float | None, min_share: float | None
+) -> Estimate:
     """Return a ratio of one attack, chosen on the fit part at an FPR or with a smallest share of such guesses."""
-    prior = evidence.experiment.prior
     ratio = {"ppv": PPV, "npv": NPV}.get(metric, metric) if isinstance(metric, str) else metric
     if not isinstance(ratio, RatioMetric) or (fpr is not None and min_share is not None):
         raise InputError("fpr and min_share go with ppv, npv or a RatioMetric, one of them at a time")

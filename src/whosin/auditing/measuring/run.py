@@ -177,7 +177,7 @@ def run_audit(
         metric=metric,
         assignment=assignment,
         confidence_level=level,
-        splits=splits,
+        _splits=splits,
         labels=labels,
         notes=notes,
         tolerate=tolerate,

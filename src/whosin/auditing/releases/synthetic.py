@@ -69,7 +69,7 @@ class SyntheticAudit(Audit):
     """Queries that could not be used, with the reason."""
     fingerprints: Mapping[str, str] = field(default_factory=dict, repr=False)
     """SHA-256 of each table."""
-    material: ReleaseAnswers | None = field(default=None, repr=False)
+    _material: ReleaseAnswers | None = field(default=None, repr=False)
 
     @property
     def copies_by_chance(self) -> float:
@@ -79,25 +79,25 @@ class SyntheticAudit(Audit):
     @cached_property
     def release_size(self) -> ReleaseSize | None:
         """The advantage against the number of released rows; None for a query of the caller's own."""
-        if self.material is None or not self.material.by_size:
+        if self._material is None or not self._material.by_size:
             return None
-        answers = {name: _pooled(self.splits.experiment, table) for name, table in self.material.by_size.items()}
-        return release_size(answers, self.members, self.material.sizes, self.advantage, self.splits.seed)
+        answers = {name: _pooled(self._splits.experiment, table) for name, table in self._material.by_size.items()}
+        return release_size(answers, self.members, self._material.sizes, self.advantage, self._splits.seed)
 
     @property
     def left_out(self) -> Mapping[str, str]:
         """The columns that were not compared because they are no attributes, with the reason."""
-        return {} if self.material is None else self.material.left_out
+        return {} if self._material is None else self._material.left_out
 
     @property
     def preview(self) -> Preview | None:
         """What the tables hold, as :func:`whosin.tables.look` says it; None for arrays."""
-        return None if self.material is None else self.material.preview
+        return None if self._material is None else self._material.preview
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that were compared."""
-        return () if self.material is None or self.material.pool is None else self.material.pool.names
+        return () if self._material is None or self._material.pool is None else self._material.pool.names
 
     @cached_property
     def revealing_columns(self) -> RevealingColumns | None:
@@ -105,10 +105,10 @@ class SyntheticAudit(Audit):
 
         None where no leak was shown, for one column or more than 100, and for a release that is read in blocks.
         """
-        compared = None if self.material is None else self.material.compared
+        compared = None if self._material is None else self._material.compared
         if compared is None or self.advantage.lower <= 0.0:
             return None
-        return compared.revealing(np.random.default_rng(self.splits.seed))
+        return compared.revealing(np.random.default_rng(self._splits.seed))
 
     @cached_property
     def exposed_groups(self) -> GroupTable:
@@ -116,7 +116,7 @@ class SyntheticAudit(Audit):
 
         Groups that were named in :attr:`groups` are not repeated.
         """
-        return self.groups.scan({} if self.material is None else self.material.categories)
+        return self.groups.scan({} if self._material is None else self._material.categories)
 
     @property
     def _draws(self) -> tuple[str, ...]:
@@ -156,8 +156,8 @@ class SyntheticAudit(Audit):
         found = super().compare(guarantee, assignment=assignment)
         if found.assignment == "unknown" or self.problem is not None:
             return found
-        coins, experiment = found.assignment == "coins", self.splits.experiment
-        tested = compare_by_chance(experiment, guarantee, coins=coins, alpha=self._delta, seed=self.splits.seed)
+        coins, experiment = found.assignment == "coins", self._splits.experiment
+        tested = compare_by_chance(experiment, guarantee, coins=coins, alpha=self._delta, seed=self._splits.seed)
         if tested is None:
             return found
         violated = tested.verdict == "violated"
@@ -396,7 +396,7 @@ def audit_synthetic(
         closest=_closest(experiment, material),
         failed=material.failed,
         fingerprints=material.fingerprints,
-        material=material,
+        _material=material,
     )
 
 
