@@ -12,9 +12,6 @@ sklearn_15       the same by scikit-learn, brute force in double precision
 nearest_3072     2,000 points, 2,000 references, 3,072 coordinates
 sklearn_3072     the same by scikit-learn
 counts_15        references of nearest_15 within two radii
-kde_1d           density of 100,000 numbers
-scipy_kde_1d     the same by scipy.stats.gaussian_kde on the same 1,024 points
-kde_2d           density of 100,000 pairs
 """
 
 from __future__ import annotations
@@ -96,24 +93,6 @@ def counts() -> Callable[[], dict]:
     }
 
 
-def kde(dimension: int, side: str) -> Callable[[], dict]:
-    import numpy as np
-    from scipy.stats import gaussian_kde
-
-    from whosin.auditing.measuring.densities import density
-
-    sample = np.random.default_rng(2).standard_normal((100_000, dimension))
-    grid = density(sample[:1000]).axes
-
-    def run() -> dict:
-        if side == "whosin":
-            return {"density_at_0": float(density(sample)(np.zeros((1, dimension)))[0])}
-        values = gaussian_kde(sample[:, 0])(grid[0])
-        return {"density_at_0": float(np.interp(0.0, grid[0], values))}
-
-    return run
-
-
 TASKS: dict[str, Callable[[], Callable[[], dict]]] = {
     "match_15": lambda: match(20_000, 10_000, 15, 6, "compiled", prefixes=20),
     "match_15_plain": lambda: match(1_000, 10_000, 15, 6, "plain"),
@@ -124,9 +103,6 @@ TASKS: dict[str, Callable[[], Callable[[], dict]]] = {
     "nearest_3072": lambda: neighbours(2_000, 3072, "whosin"),
     "sklearn_3072": lambda: neighbours(2_000, 3072, "sklearn"),
     "counts_15": counts,
-    "kde_1d": lambda: kde(1, "whosin"),
-    "scipy_kde_1d": lambda: kde(1, "scipy"),
-    "kde_2d": lambda: kde(2, "whosin"),
 }
 
 
@@ -148,7 +124,6 @@ def show(runs: dict, medians: dict) -> dict:
         "plain / compiled, 15 columns": ("match_15_plain", "match_15_fast"),
         "scikit-learn / whosin, 15 coordinates": ("sklearn_15", "nearest_15"),
         "scikit-learn / whosin, 3072 coordinates": ("sklearn_3072", "nearest_3072"),
-        "scipy / whosin, kernel density": ("scipy_kde_1d", "kde_1d"),
     }
     known = {name: pair for name, pair in sides.items() if set(pair) <= set(medians)}
     return {"ratios": {name: medians[slow] / medians[fast] for name, (slow, fast) in known.items()}}

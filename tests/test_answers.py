@@ -5,7 +5,7 @@ import pytest
 
 import whosin as wi
 from whosin.answers import card
-from whosin.errors import InputError
+from whosin.errors import ImplicationError, InputError
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,79 @@ def test_the_card_has_the_verdict_and_a_colour(found):
     assert "#b3361e" in shown
     assert shown.count("<li>") == len(found.assumes)
     assert "&lt;script" in card("<script>", "<script>", {"<script>": ["<script>"]})
+
+
+# One shape: the same questions by the same names, whatever gave the answer
+
+
+def _noisy_copies(records, rng):
+    return records + 0.5 * rng.normal(size=records.shape)
+
+
+@pytest.fixture(scope="module")
+def answers(found):
+    rng = np.random.default_rng(0)
+    people = rng.normal(size=(40, 2))
+    joint = wi.protect(lambda X: X.mean(axis=0), people, eta=0.2, subsets=16, rng=1, ball="pilot").certificate
+    return {
+        "guarantee": wi.PureDP(1.0),
+        "audit": wi.audit(rng.normal(1.0, 1.0, size=100), rng.normal(size=100)),
+        "release": found,
+        "retraining": wi.audit_retrained(_noisy_copies, people, trainings=10, attack="linear"),
+        "population": wi.population.gaussian(people[:, :1], epsilon=2.0, delta=1e-3, clip=3.0),
+        "certificate": joint,
+    }
+
+
+ANSWERS = ("guarantee", "audit", "release", "retraining", "population", "certificate")
+MACHINERY = ("Evidence", "Splits", "ReleaseAnswers", "Experiment")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_answer_has_the_same_shape(answers, name):
+    answer = answers[name]
+    assert isinstance(answer.roc, wi.Roc)
+    for value in (answer.advantage, answer.accuracy(0.3), answer.tpr_at(0.2), answer.risk("accuracy", 0.3)):
+        number = getattr(value, "estimate", value)
+        assert isinstance(value, wi.Estimate) == (name in ("audit", "release", "retraining"))
+        assert 0.0 <= number <= 1.0 or np.isnan(number)
+    assert answer.risk("accuracy", 0.3) == answer.accuracy(0.3)
+    assert answer.risk("advantage") == answer.advantage
+    assert float(getattr(answer.accuracy(0.3), "estimate", answer.accuracy(0.3))) >= 0.7
+    assert all(isinstance(line, str) for line in answer.assumes)
+    assert len(answer.explain()) > 50
+    assert isinstance(answer.to_dict(), dict)
+    assert answer._repr_html_().startswith("<div")
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_public_part_of_an_answer_is_machinery(answers, name):
+    answer = answers[name]
+    for part in (word for word in dir(answer) if not word.startswith("_")):
+        try:
+            value = getattr(answer, part)
+        except ImplicationError:
+            continue
+        assert type(value).__name__ not in MACHINERY, part
+
+
+def test_a_game_answers_about_each_record():
+    game = wi.worlds.uniform_subsets(range(4), 2).play(lambda records: {min(records): 0.75, "other": 0.25})
+    assert game.advantage(0) == game.risk(0, "advantage")
+    assert game.accuracy(0) == game.risk(0, "accuracy")
+    assert game.tpr_at(0, 0.0) == pytest.approx(0.75)
+    told = game.to_dict()
+    assert [one["record"] for one in told["records"]] == ["0", "1", "2", "3"]
+    assert told["records"][0]["accuracy"] == game.accuracy(0) == pytest.approx(0.875)
+    assert "guesses right 87.5% of the time; without looking, 50%" in game.explain(0)
+    assert len(game.assumes) == 2
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_answer_draws_itself(answers, name):
+    pytest.importorskip("matplotlib")
+    import matplotlib.pyplot as plt
+
+    axes = answers[name].plot()
+    assert axes.lines or axes.collections or axes.patches
+    plt.close(axes.figure)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 import whosin as wi
 from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK
+from experiments.mace.densities import total_variation
 from experiments.mace.heuristics import ThresholdAttack
-from whosin.auditing.measuring.densities import total_variation
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.errors import InputError
 

@@ -369,7 +369,5 @@ def resolve(metric: str | Risk) -> Risk:
     if not isinstance(metric, str):
         raise InputTypeError(f"metric must be a name or a callable (roc, prior), got {metric!r}")
     if metric not in NAMED:
-        raise InputError(
-            f"metric must be one of {', '.join(sorted(NAMED))} or a callable (roc, prior), got {metric!r}"
-        )
+        raise InputError(f"metric must be one of {', '.join(sorted(NAMED))} or a callable (roc, prior), got {metric!r}")
     return NAMED[metric]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, chisquare, norm
 
 import whosin as wi
+from experiments.mace.densities import density
 from whosin.auditing import Experiment
-from whosin.auditing.measuring.densities import density
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.risks import RatioMetric
 

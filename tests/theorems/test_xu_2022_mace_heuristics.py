@@ -15,8 +15,8 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest, norm
 
 import whosin as wi
+from experiments.mace.densities import density
 from experiments.mace.heuristics import monte_carlo_attack, threshold_attack
-from whosin.auditing.measuring.densities import density
 
 
 def holds(misses, runs, level):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.numerics.finite_laws import closeness_slopes
-from whosin.numerics.rounding import about, percent_up
+from whosin.numerics.rounding import about, percent, percent_up
 from whosin.risks import Risk, resolve
 from whosin.roc import Roc
 from whosin.worlds.world import World
@@ -100,8 +100,8 @@ class Game(ABC):
         q = float(self.world.inclusion[self._uncertain(record)])
         return (
             f"Record {record!r} is in with probability {about(q)} beforehand. The best attacker guesses right "
-            f"{percent_up(self.accuracy(record))} of the time; without looking, {percent_up(max(q, 1.0 - q))}. These "
-            "numbers are exact: every data set and every output was played through."
+            f"{percent_up(self.accuracy(record))} of the time; without looking, {percent(max(q, 1.0 - q))}. These "
+            "numbers are exact up to rounding: every data set of the world was played through."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -140,16 +140,6 @@ def test_plug_in_is_biased_up_and_cross_fit_down():
     assert abs(np.mean([p["cross_fit"] for p in points])) < 0.02
 
 
-def test_kernel_estimate_is_given_where_it_can_be_had():
-    """N(1, 1) and N(0, 1): a true advantage of .383. Constants, symbols and three queries have no kernel density."""
-    rng = np.random.default_rng(8)
-    x, y = rng.normal(1, 1, 3000), rng.normal(0, 1, 3000)
-    assert audit(x, y, rng=0).point_estimates["kde"] == pytest.approx(2 * norm.cdf(0.5) - 1, abs=0.04)
-    assert "kde" not in audit([0.5] * 9, [0.5] * 9, kind="continuous", rng=0).point_estimates
-    assert "kde" not in audit([1, 0, 1], [0, 0, 1], rng=0).point_estimates
-    assert "kde" not in audit(rng.normal(size=(9, 3)), rng.normal(size=(9, 3)), rng=0).point_estimates
-
-
 def test_upper_limit_formula():
     """One exact limit at the largest value in the sample, W; McDiarmid's is W + √(2·ln(2/δ)·(p²/N₁ + (1-p)²/N₂))."""
     x, y, p = [0] * 30 + [1] * 70, [0] * 600 + [1] * 300, 0.3

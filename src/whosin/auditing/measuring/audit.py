@@ -13,7 +13,6 @@ from whosin.answers import Answer, Rows, card, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence, View
 from whosin.auditing.measuring.band import Band, band_of
 from whosin.auditing.measuring.compare import Comparison, compare
-from whosin.auditing.measuring.densities import total_variation
 from whosin.auditing.measuring.estimate import Estimate, TprAtFpr
 from whosin.auditing.measuring.groups import GroupTable, Labels, group_table
 from whosin.auditing.measuring.individual import Individual, individual_risks
@@ -29,7 +28,7 @@ from whosin.auditing.measuring.metrics import measure, measure_tpr_at
 from whosin.auditing.measuring.power import rows_for_upper, smallest_visible
 from whosin.auditing.measuring.splits import Splits
 from whosin.auditing.measuring.verdict import Verdict, judge
-from whosin.errors import InputError, check_prior
+from whosin.errors import check_prior
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower
 from whosin.numerics.rounding import percent_up
@@ -203,21 +202,10 @@ class Audit(Answer):
         """The metric that the audit was asked for."""
         return self.risk(self.metric)
 
-    @cached_property
+    @property
     def point_estimates(self) -> Mapping[str, float]:
-        """The advantage without limits: plug_in (biased up), cross_fit (held out, biased down) and kde.
-
-        The last is U_N of Xu et al. (theorem 6), from kernel densities of one or two continuous queries where they can
-        be had; biased either way, and never a certificate.
-        """
-        points = {"plug_in": self.plug_in, "cross_fit": self.attack.tpr - self.attack.fpr}
-        inside, outside = self._evidence.experiment.columns
-        if self.kind == "continuous" and inside.shape[1] <= 2:
-            try:
-                points["kde"] = total_variation(inside, outside)
-            except InputError:
-                return points
-        return points
+        """The advantage without limits: plug_in (biased up) and cross_fit (held out, biased down)."""
+        return {"plug_in": self.plug_in, "cross_fit": self.attack.tpr - self.attack.fpr}
 
     @cached_property
     def roc(self) -> Roc:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Answer
+from whosin.auditing.measuring.attack import Gain
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.guesses import OneRunComparison, guessed_pairs
+from whosin.auditing.measuring.limits import ADVANTAGE
 from whosin.auditing.measuring.verdict import Verdict
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead, scores_crossed
 from whosin.auditing.runs.coin_limits import mean_at_least, typical
@@ -22,9 +24,10 @@ from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 from whosin.auditing.runs.retrained_people import RetrainedIndividual, individual_risks
 from whosin.auditing.runs.trained_promise import compare_over_trainings, epsilon_lower, matching_rng
 from whosin.auditing.runs.trainings import Generator, Trainings
-from whosin.errors import InputError, check_number, check_probability
+from whosin.errors import InputError, check_number, check_prior, check_probability
 from whosin.guarantees import Guarantee
 from whosin.numerics.rounding import at_least, at_most, capital, of_hundred
+from whosin.risks import Risk, linear_of, resolve
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
@@ -100,15 +103,15 @@ def first_tested(trainings: int) -> int:
     return max(8, trainings // 4)
 
 
-def realised(scores: Array, cuts: Array, coins: Mask) -> Array:
-    """Return TPR - FPR in each training, known exactly; 0 where a side is empty."""
+def realised(scores: Array, cuts: Array, coins: Mask, value: Gain = ADVANTAGE) -> Array:
+    """Return TPR - FPR, or another value, in each training, known exactly; a constant guess where a side is empty."""
     accused = scores > cuts[:, None]
     inside, outside = coins.sum(axis=1), (~coins).sum(axis=1)
     rates = (
         (accused & coins).sum(axis=1) / np.maximum(inside, 1),
         (accused & ~coins).sum(axis=1) / np.maximum(outside, 1),
     )
-    return np.where((inside > 0) & (outside > 0), rates[0] - rates[1], 0.0)
+    return np.where((inside > 0) & (outside > 0), value.at(rates[1], rates[0]), value.blind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,18 +173,36 @@ class RetrainedAudit(Answer):
         trainings). ``upper`` speaks of attackers who use the score learned on the first half of the trainings by any
         threshold: no upper limit covers all attackers.
         """
-        s = self.scores
-        estimate = float(realised(s.crossed, s.crossed_cut, s.coins).mean())
-        return self._typical(slice(None), estimate, self._delta / 2)
+        return self._typical(slice(None), self._delta / 2)
 
-    def _typical(self, who: Any, estimate: float, alpha: float) -> Estimate:
+    def accuracy(self, prior: float = 0.5) -> Estimate:
+        """Return the share of right guesses at that prior, as :meth:`risk` does."""
+        return self.risk("accuracy", prior)
+
+    def risk(self, metric: str | Risk, prior: float = 0.5) -> Estimate:
+        """Return a metric that is linear in the two rates, with limits on that of a typical training.
+
+        "accuracy", "advantage", "advantage_at_prior", "am", or a :class:`whosin.risks.RatioMetric` whose denominator
+        does not depend on the guess. Limits mean what those of :attr:`advantage` mean; a constant guess is allowed.
+        """
+        linear = linear_of(resolve(metric), check_prior(prior))
+        if linear is None:
+            raise InputError(
+                f"metric must be linear in the two rates (accuracy, advantage, advantage_at_prior, am, or such a "
+                f"RatioMetric) to be measured over trainings, got {metric!r}"
+            )
+        value = Gain(linear.constant, linear.tpr, linear.fpr)
+        return self.advantage if value == ADVANTAGE else self._typical(slice(None), self._delta / 2, value)
+
+    def _typical(self, who: Any, alpha: float, value: Gain = ADVANTAGE) -> Estimate:
         s = self.scores
-        values = realised(s.ahead[:, who], s.ahead_cut, s.tested[:, who])
-        lower = min(1.0, max(0.0, typical(values, alpha)))
+        estimate = float(realised(s.crossed[:, who], s.crossed_cut, s.coins[:, who], value).mean())
+        values = realised(s.ahead[:, who], s.ahead_cut, s.tested[:, who], value)
+        lower = min(value.ceiling, max(value.blind, typical(values, alpha)))
         scores, coins = s.of_one_attack
         cuts = np.quantile(scores[:, who], np.linspace(0.0, 1.0, 101)) if scores[:, who].size else np.zeros(1)
-        tops = [-typical(-realised(scores[:, who], np.full(len(scores), cut), coins[:, who]), alpha) for cut in cuts]
-        upper = min(1.0, max(*tops, lower, estimate))
+        ways = (realised(scores[:, who], np.full(len(scores), cut), coins[:, who], value) for cut in cuts)
+        upper = min(value.ceiling, max(*(-typical(-way, alpha) for way in ways), lower, estimate))
         return Estimate(max(estimate, lower), lower, upper, self.confidence_level, ABOUT)
 
     @property
@@ -269,12 +290,9 @@ class RetrainedAudit(Answer):
             for column, labels in self.labels.items()
             for value in np.unique(labels)
         }
-        s, rows = self.scores, []
+        rows = []
         for name, who in named.items():
-            estimate = float(realised(s.crossed[:, who], s.crossed_cut, s.coins[:, who]).mean())
-            rows.append(
-                RetrainedGroup(name, int(who.sum()), self._typical(who, estimate, self._delta / (2 * len(named))))
-            )
+            rows.append(RetrainedGroup(name, int(who.sum()), self._typical(who, self._delta / (2 * len(named)))))
         return RetrainedGroups(tuple(rows), self.confidence_level)
 
     @cached_property

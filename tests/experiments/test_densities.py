@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from whosin.auditing.measuring.densities import GridDensity, bandwidths, density, total_variation
+from experiments.mace.densities import GridDensity, bandwidths, density, total_variation
 from whosin.errors import InputError, InputTypeError
 
 
