@@ -152,7 +152,7 @@ class Roc:
 
     @property
     def vertices(self) -> Array | None:
-        """The corners (FPR, TPR) of a piecewise-linear curve, one a row, or None for a smooth one."""
+        """The corners (FPR, TPR) of a piecewise-linear curve, one per row, or None for a smooth one."""
         return None if self._vertices is None else self._vertices.copy()
 
     def tpr(self, fpr: ArrayLike) -> Any:
@@ -290,7 +290,7 @@ class Roc:
     def lower_of(self, other: Roc) -> Roc:
         """Return the lower of two piecewise-linear curves: both are limits, and so is it."""
         if self._vertices is None or other._vertices is None:
-            raise InputError("lower_of takes two piecewise-linear curves, got a smooth one")
+            raise InputError("lower_of needs two piecewise-linear curves, got a smooth one")
         x = np.union1d(self._vertices[:, 0], other._vertices[:, 0])
         ours, theirs = self.tpr(x), other.tpr(x)
         over = ours - theirs

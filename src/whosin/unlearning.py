@@ -232,7 +232,7 @@ def subsample(records: Any, rate: float, rng: Any = None) -> Any:
     Parameters
     ----------
     records : array, list, tuple, or data frame or series of pandas, polars or pyarrow
-        One row a record. The sample has the same type.
+        One row per record. The sample has the same type.
     rate : float
         In [0, 1].
     rng : optional

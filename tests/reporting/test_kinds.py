@@ -11,7 +11,6 @@ from report_pages import HOSTILE, QUOTED, Page
 
 import whosin as wi
 from whosin.errors import ImplicationError
-from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import about, at_least, at_most, clean, percent_down, percent_up
 from whosin.reporting import report
 
@@ -80,7 +79,7 @@ def test_one_run_is_held_against_a_promise(one_run):
     for text in (report(one_run, guarantee=promise, date=DAY), report(found, date=DAY)):
         page = Page(text)
         assert "held against the promise: violated." in page.visible
-        rows = dict(rows_of(text, in_words(promise)))
+        rows = dict(rows_of(text, str(promise)))
         assert rows["ε promised"] == "0.5"
         assert rows["ε measured at δ = 1e-05, at least"] == at_least(found.epsilon_lower)
 

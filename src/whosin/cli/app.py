@@ -153,8 +153,10 @@ def calibrate(
             }
         )
     else:
+        from whosin.guarantees.base import in_words
+
         wanted = ", ".join(f"{name} ≤ {value}" for name, value in targets.items())
-        render.guarantee_text(guarantee, chance, f"{guarantee!r} keeps {wanted}")
+        render.guarantee_text(guarantee, chance, f"{in_words(guarantee, exact=True)} keeps {wanted}")
 
 
 def _goes_with(option: str, value: Any, what: str, fits: bool) -> None:

@@ -44,7 +44,7 @@ def look(
     from whosin.tables import read_table
 
     if len(files) > MOST_FILES:
-        raise InputTypeError(f"look takes at most {MOST_FILES} files, got {len(files)}")
+        raise InputTypeError(f"FILES must be at most {MOST_FILES} files, got {len(files)}")
     tables = [read_table(path, categories=split(categories) or (), **written) for path in files]
     found = look_at(*tables, person=person, columns=split(columns), ignore=split(ignore) or (), keep=split(keep) or ())
     if json:

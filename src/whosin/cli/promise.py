@@ -26,9 +26,11 @@ Adjacency = Annotated[
 Mu = Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")]
 Zcdp = Annotated[Maybe, typer.Option(help="ρ of zero-concentrated differential privacy.")]
 Rdp = Annotated[
-    Path | None, typer.Option(help="Rényi differential privacy: a CSV file with one order and its ε a row.")
+    Path | None, typer.Option(help="Rényi differential privacy: a CSV file with one order and its ε per row.")
 ]
-Profile = Annotated[Path | None, typer.Option(help="A CSV file with one ε and its δ a row, all of the same mechanism.")]
+Profile = Annotated[
+    Path | None, typer.Option(help="A CSV file with one ε and its δ per row, all of the same mechanism.")
+]
 NoiseMultiplier = Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")]
 SampleRate = Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")]
 Steps = Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")]

@@ -61,10 +61,8 @@ def show(
         _queries(console, facts)
     _release(console, facts.get("release_size"), target if judged else None, verbose)
     if promised is not None:
-        from whosin.guarantees.summary import in_words
-
         compared = found.compare(promised) if judged else "No verdict on it, for the reason above."
-        console.print(f"\nPromised: {in_words(promised)}. {capital(str(compared))}")
+        console.print(f"\nPromised: {promised}. {capital(str(compared))}")
     for failed in facts.get("failed_queries", []):
         console.print(f"Not asked: {failed['query']}, because {failed['reason']}.")
     if verbose:

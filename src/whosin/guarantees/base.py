@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.answers import Answer, CurveAnswer
 from whosin.errors import check_prior
+from whosin.numerics.rounding import percent_down, percent_up
 from whosin.risks import Risk
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Guarantee", "Promised"]
+__all__ = ["Guarantee", "Promised", "in_words"]
 
 Other = TypeVar("Other", bound="Guarantee")
 
@@ -74,10 +75,12 @@ class Guarantee(CurveAnswer):
         low, high = self._posterior_to_explain(prior)
         blind, best = max(prior, 1.0 - prior), self.accuracy(prior)
         found = float(self.tpr_at(0.001))
-        gains = f"at most {_up(best)} of the time" if best > blind + 1e-12 else "no more often than without looking"
+        gains = (
+            f"at most {percent_up(best)} of the time" if best > blind + 1e-12 else "no more often than without looking"
+        )
         sentences = [
             f"{self._attacker} guesses right {gains} whether a given record is in the data; always giving the likelier "
-            f"answer is right {_up(blind)} of the time (the record is in with probability {_plain(prior)})."
+            f"answer is right {percent_up(blind)} of the time (the record is in with probability {_plain(prior)})."
         ]
         if high >= 1.0:
             sentences.append(
@@ -87,10 +90,11 @@ class Guarantee(CurveAnswer):
         else:
             sentences.append(
                 f"Whatever comes out, somebody who gave membership a chance of {_plain(prior)} beforehand gives it "
-                f"at least {_down(low)} and at most {_up(high)} afterwards."
+                f"at least {percent_down(low)} and at most {percent_up(high)} afterwards."
             )
         sentences.append(
-            f"An attacker that wrongly accuses one outsider in a thousand finds at most {_up(found)} of the members."
+            f"An attacker that wrongly accuses one outsider in a thousand finds at most {percent_up(found)} of the "
+            "members."
         )
         return " ".join(sentences)
 
@@ -106,8 +110,7 @@ class Guarantee(CurveAnswer):
         return {field.name: _plain_value(getattr(self, field.name)) for field in dataclasses.fields(self)}
 
     def __str__(self) -> str:
-        fields = ", ".join(f"{f.name}={_short(getattr(self, f.name))}" for f in dataclasses.fields(self))
-        return f"{type(self).__name__}({fields})"
+        return in_words(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the parameters only: the curve is built again where it is needed."""
@@ -161,6 +164,51 @@ class Promised(Answer):
         return self.guarantee.plot(ax)
 
 
+_CALLED = {
+    "PureDP": "",
+    "ApproxDP": "",
+    "GaussianDP": "",
+    "DPSGD": "DP-SGD",
+    "RenyiDP": "Rényi DP",
+    "ZeroConcentratedDP": "zero-concentrated DP",
+    "PrivacyProfile": "privacy profile",
+    "TradeOff": "trade-off curve",
+    "MembershipPrivacy": "membership privacy",
+    "DifferentialIdentifiability": "differential identifiability",
+}
+_SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "eta": "η", "gamma": "γ", "rho": "ρ"}
+_NEIGHBOURS = {
+    "add_remove": "one person added or removed",
+    "replace": "one person replaced",
+    "zero_out": "one person replaced by an empty record",
+}
+
+
+def in_words(guarantee: Guarantee, *, exact: bool = False) -> str:
+    """Return what a guarantee is called where people read it, with numbers in six digits or exact.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> in_words(wi.PureDP(1.0))
+    'ε = 1 (one person added or removed)'
+    >>> in_words(wi.DPSGD(noise_multiplier=0.8, sample_rate=0.01, steps=9))
+    'DP-SGD (noise multiplier = 0.8, sample rate = 0.01, steps = 9, sampling = poisson, one person added or removed)'
+    """
+    said = {name: value for name, value in guarantee.parameters().items() if isinstance(value, int | float | str)}
+    neighbours = _NEIGHBOURS.get(str(said.pop("adjacency", "")))
+    parts = [
+        f"{_SIGNS.get(name, name.replace('_', ' '))} = {value if exact or isinstance(value, str) else f'{value:g}'}"
+        for name, value in said.items()
+    ]
+    more = [] if neighbours is None else [neighbours]
+    kind = type(guarantee).__name__
+    called = _CALLED.get(kind, kind)
+    if not called:
+        return f"{', '.join(parts)} ({'; '.join(more)})"
+    return f"{called} ({', '.join(parts + more)})" if parts or more else called
+
+
 def _plain_value(value: Any) -> Any:
     if isinstance(value, Roc):
         return value.parameters()
@@ -169,34 +217,5 @@ def _plain_value(value: Any) -> Any:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def _short(value: Any) -> str:
-    if isinstance(value, tuple) and len(value) > 4:
-        return f"({value[0]:g}, …, {value[-1]:g})"
-    return f"{value:g}" if isinstance(value, float) else repr(value)
-
-
 def _plain(share: float) -> str:
     return f"{100 * share:.6g}%"
-
-
-def _digits(share: float) -> int:
-    """Decimals of a percentage that show two significant digits of the rarer side."""
-    rarer = min(share, 1.0 - share)
-    return 1 if rarer >= 0.02 or rarer <= 0.0 else min(12, -1 - math.floor(math.log10(rarer)))
-
-
-def _up(share: float) -> str:
-    """Percentage rounded up, so that an upper limit stays one."""
-    scale = 10.0 ** _digits(share)
-    return _percent(min(100.0, math.ceil(100 * share * scale * (1 - 1e-12)) / scale))
-
-
-def _down(share: float) -> str:
-    """Percentage rounded down, so that a lower limit stays one."""
-    scale = 10.0 ** _digits(share)
-    return _percent(max(0.0, math.floor(100 * share * scale * (1 + 1e-12)) / scale))
-
-
-def _percent(value: float) -> str:
-    text = f"{value:.12f}".rstrip("0").rstrip(".")
-    return f"{text}%"

@@ -210,7 +210,7 @@ class Total:
                 sentences.append(f"Of the others alone: {self.composed}.")
             if self.alone:
                 held = "; ".join(f"{number}: {guarantee}" for number, guarantee in self.alone)
-                sentences.append(f"Each of these holds for its release alone, had there been no other: {held}.")
+                sentences.append(f"Each of these holds for its release alone, as if there were no other: {held}.")
         elif self.only is not None:
             sentences.append(
                 f"It promises {self.only}: an attacker gains at most {at_most(self.only.advantage, 4)} over a blind "

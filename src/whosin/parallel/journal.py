@@ -1,6 +1,6 @@
 """A file that keeps the results of finished tasks, so that a run that was interrupted loses none of them.
 
-One line a task: the run it belongs to, its number, its result and a hash of them. A line goes to the disk as a whole,
+One line per task: the run it belongs to, its number, its result and a hash of them. A line goes to the disk as a whole,
 in one write at the end of the file, before its result is used. What a crash left half written has no valid hash and is
 passed over, as is damage of any other kind: those tasks are done again. Several runs, also at the same time, may share
 a file on a local disk; each reads its own lines.

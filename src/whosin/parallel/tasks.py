@@ -152,7 +152,7 @@ def by_rows(
     """Return ``function(rows, *others, n_jobs=n_jobs, progress=progress, **options)``, on a cluster in blocks of rows.
 
     The function is one that answers for each row by itself, whichever rows stand beside it: with arrays that have one
-    entry a row, by themselves or in a tuple or a dataclass. The blocks depend on the number of rows alone, and
+    entry per row, by themselves or in a tuple or a dataclass. The blocks depend on the number of rows alone, and
     everything travels to each worker once.
     """
     count = len(rows)

@@ -53,7 +53,7 @@ class PopulationPrivacy(Promised):
     noise_scale: float | tuple[float, ...]
     """Scale of the noise, or λ = ε/(2Δ) of the exponential mechanism; one each for several queries."""
     method: str
-    """How the practical guarantee was had."""
+    """How the practical guarantee was obtained."""
     confidence_level: float | None
     """Probability that a Monte Carlo limit holds; None where nothing was sampled."""
     records: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from whosin.answers import finite_or_text
 from whosin.guarantees import MIP
 from whosin.guarantees.base import Promised
+from whosin.numerics.rounding import percent_down, percent_up
 from whosin.protection.together import JointCertificate, joined
 
 __all__ = ["Certificate", "Release"]
@@ -29,7 +29,7 @@ NOT_PROTECTED = (
 
 @dataclass(frozen=True, eq=False)
 class Certificate(Promised):
-    """A limit on what any attacker learns from one release about who was drawn, and how the limit was had.
+    """A limit on what any attacker learns from one release about who was drawn, and how the limit was obtained.
 
     Examples
     --------
@@ -140,13 +140,13 @@ class Certificate(Promised):
             f"The {self.estimator} of {self.train_size} of {self.records} records, drawn at random, was released with "
             f"{self._noise_in_words()}.",
             f"Somebody who knows all {self.records} records, and sees the release, guesses right whether a given one "
-            f"was drawn at most {_percent_up(blind + self.eta)} of the time; without looking it is "
-            f"{_percent_up(blind)}.",
+            f"was drawn at most {percent_up(blind + self.eta)} of the time; without looking it is "
+            f"{percent_up(blind)}.",
             f"This is {self._kind_in_words()}: {self.reason}.",
             "It holds for this release alone, and it does not hide who is in the pool.",
         ]
         if self.test_mode:
-            sentences.insert(0, "TEST MODE: a seed stood in for secure randomness, so nobody is protected.")
+            sentences.insert(0, "TEST MODE: a seed was used instead of secure randomness, so nobody is protected.")
         return " ".join(sentences)
 
     def _noise_in_words(self) -> str:
@@ -163,7 +163,7 @@ class Certificate(Promised):
 
     def _kind_in_words(self) -> str:
         if self.kind == "with confidence":
-            return f"certified with {_percent_down(float(self.confidence_level or 0.0))} confidence"
+            return f"certified with {percent_down(float(self.confidence_level or 0.0))} confidence"
         return {"proved by the user": "a theorem, given a bound", "computed exactly": "computed exactly"}.get(
             self.kind, "certain, without sampling"
         )
@@ -238,11 +238,3 @@ def _plain(value: Any) -> Any:
         learned = {name: np.asarray(getattr(value, name)).tolist() for name in ("coef_", "intercept_")}
         return {"model": type(value).__name__, **learned}
     return np.asarray(value).tolist()
-
-
-def _percent_up(share: float) -> str:
-    return f"{math.ceil(1e6 * min(1.0, share) * (1 - 1e-12)) / 1e4:g}%"
-
-
-def _percent_down(share: float) -> str:
-    return f"{math.floor(1e6 * share * (1 + 1e-12)) / 1e4:g}%"

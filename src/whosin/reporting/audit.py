@@ -9,7 +9,6 @@ from typing import Any
 
 from whosin.auditing import Audit
 from whosin.guarantees import Guarantee
-from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import (
     NOT_MEASURED,
     about,
@@ -121,7 +120,7 @@ def _picture(facts: Facts, guarantee: Guarantee | None) -> list[Block]:
         "finds. The further the curve lies above the dashed diagonal, a blind guess, the more is given away."
     )
     if guarantee is not None:
-        text += f" No attack may lie above the promised curve of {in_words(guarantee)}, if it holds here."
+        text += f" No attack may lie above the promised curve of {guarantee}, if it holds here."
     lowest = max(1e-7, min(0.01, 10.0 ** math.floor(math.log10(0.5 / facts["non_members"]))))
     level = facts["band"]["confidence_level"]
     return [Text(text), roc_pictures(measured_curve(facts), guarantee, lowest=lowest, level=level)]
@@ -468,7 +467,7 @@ def _assumed(facts: Facts, guarantee: Guarantee | None) -> Section:
         Items([sentence(line) for line in facts["assumes"]]),
     ]
     if guarantee is not None:
-        blocks += [Heading(f"Assumed by {in_words(guarantee)}"), Items([sentence(line) for line in guarantee.assumes])]
+        blocks += [Heading(f"Assumed by {guarantee}"), Items([sentence(line) for line in guarantee.assumes])]
     return Section("assumed", "What was assumed", blocks, folded=True)
 
 

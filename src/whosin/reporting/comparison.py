@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from whosin.auditing import Comparison, OneRunComparison
-from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, percent_down, percent_up, sentence
 from whosin.reporting.blocks import Block, Fold, Grid, Items, Report, Section, Text
 from whosin.reporting.promise import promise_pictures
@@ -19,7 +18,7 @@ def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -
         Section(
             "question",
             "The question",
-            [Text(f"{in_words(guarantee)} was promised, and attacks were measured. Do the two fit together?")],
+            [Text(f"{guarantee} was promised, and attacks were measured. Do the two fit together?")],
         ),
         Section("answer", "The answer", promised_against_measured(result, prior=0.5)),
         Section("picture", "The picture of the promise", promise_pictures(guarantee)),
@@ -53,9 +52,7 @@ def promised_against_measured(found: Comparison | OneRunComparison, prior: float
             "What was promised, and the numbers",
             [
                 Text(found.guarantee.explain(prior)),
-                Grid(
-                    f"{in_words(found.guarantee)} against the measurement ({level} confidence)", ("what", "value"), rows
-                ),
+                Grid(f"{found.guarantee} against the measurement ({level} confidence)", ("what", "value"), rows),
             ],
         ),
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from whosin.guarantees import Guarantee
-from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import at_most, percent, percent_down, percent_up, sentence
 from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
 from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
@@ -30,7 +29,7 @@ def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
             "The question",
             [
                 Text(
-                    f"{in_words(guarantee)} is promised for a release. What can somebody who sees the release find out "
+                    f"{guarantee} is promised for a release. What can somebody who sees the release find out "
                     "about whether a person's record was in the data behind it?"
                 )
             ],

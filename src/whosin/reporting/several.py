@@ -8,7 +8,6 @@ import numpy as np
 
 from whosin.auditing import Audit
 from whosin.guarantees import Guarantee
-from whosin.guarantees.summary import in_words
 from whosin.numerics.rounding import (
     about,
     at_least,
@@ -163,7 +162,7 @@ def _promise(results: Mapping[str, Audit], guarantee: Guarantee) -> list[Block]:
         rows.append((name, at_most(held.promised_advantage), *limits(held.advantage), verdict))
     head = ("audit", "promised, at most", "measured", "at least", "at most", "verdict")
     return [
-        Grid(f"Advantages held against {in_words(guarantee)}", head, rows, frozenset({5})),
+        Grid(f"Advantages held against {guarantee}", head, rows, frozenset({5})),
         Text(guarantee.explain()),
     ]
 

@@ -176,7 +176,7 @@ class Run:
             for weight in self.weights.values():
                 weight.grad_sample[lost] = 0.0
             warnings.warn(
-                "X, loss and learning_rate take ones that keep gradients finite: some were not, and counted as nothing "
+                "X, loss and learning_rate must keep gradients finite: some were not, and counted as nothing "
                 "(that it happened tells of the records, and is no part of what may be published)",
                 AssumptionWarning,
                 stacklevel=2,

@@ -34,7 +34,7 @@ class TorchModel:
     Parameters
     ----------
     module : torch.nn.Module
-        Gives every record one number a class, shape (N, k), or a single number, shape (N,) or (N, 1), which then is
+        Gives every record one number per class, shape (N, k), or a single number, shape (N,) or (N, 1), which then is
         about the second of two classes.
     classes : sequence, optional
         The label of each output; 0, 1, … by default.

@@ -38,7 +38,6 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
     Raises an error of :mod:`whosin.errors` for whatever is wrong with the files or the options.
     """
     import whosin as wi
-    from whosin.guarantees.summary import in_words
 
     options, files = request["options"], request["files"]
     tables = {role: _read(folder, role, file["type"], request) for role, file in files.items()}
@@ -58,7 +57,7 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
         getattr(found, part, None)
         progress(_AUDIT_SHARE + 0.15 * number / len(_ON_DEMAND))
     held = None if promised is None or found.problem is not None else found.compare(promised).to_dict()
-    details = {**found.to_dict(), "remarks": remarks, "promise": promised and in_words(promised), "comparison": held}
+    details = {**found.to_dict(), "remarks": remarks, "promise": promised and str(promised), "comparison": held}
     report = wi.report(
         found,
         title=request["name"] or None,

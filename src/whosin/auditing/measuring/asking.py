@@ -25,7 +25,7 @@ class Query:
     says : str
         What it measures, in words.
     answer : callable
-        From a release to one number a target.
+        From a release to one number per target.
     """
 
     says: str
@@ -34,7 +34,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Answers:
-    """What the queries answered, one row a target and one column a query, and those that could not be answered."""
+    """What the queries answered, one row per target and one column per query, and those that could not be answered."""
 
     names: tuple[str, ...]
     values: Array

@@ -113,7 +113,7 @@ class Experiment:
 
     @cached_property
     def scores(self) -> tuple[Array, Array]:
-        """The answers that have an order, one column a query; none for strings, but for those of two symbols."""
+        """The answers that have an order, one column per query; none for strings, but for those of two symbols."""
         if not self.numeric:
             inside, outside = self.columns
             two = max(inside.max(), outside.max()) <= 1

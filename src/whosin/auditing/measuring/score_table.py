@@ -46,7 +46,7 @@ def audit_score_table(
     Parameters
     ----------
     table : Table
-        One row a record.
+        One row per record.
     member_column : str
         The column that says who is a member: 1 or 0, true or false, yes or no.
     member_value : str, optional

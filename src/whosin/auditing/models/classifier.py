@@ -76,7 +76,7 @@ def audit_classifier(
         with a ``reference`` "calibrated_loss" and "calibrated_logit". Of a regressor "loss" (squared), "residual" and
         "calibrated_loss". Several are combined by a score that is learned on records which are not reported. "auto"
         asks for the loss, with more than two classes also for the entropy, of models that give labels only for
-        correctness and label_only, and for the calibrated loss where it can be had. A callable gets (model, X, y) and
+        correctness and label_only, and for the calibrated loss where there is one. A callable gets (model, X, y) and
         returns one or several numbers per record, such as :func:`whosin.auditing.models.layer_output`.
     reference : model or sequence of models, optional
         Models of the same task that saw none of these records: their answers tell how hard a record is.

@@ -33,7 +33,7 @@ def token_scores(
     moments: tuple[Any, Any] | None = None,
     share: float = 0.2,
 ) -> dict[str, Array]:
-    """Return scores of sequences, by name: loss, zlib, min_k, min_k_plus and reference, as far as they can be had.
+    """Return scores of sequences, by name: loss, zlib, min_k, min_k_plus and reference, as far as they can be computed.
 
     Parameters
     ----------

@@ -200,7 +200,7 @@ class OneRunAudit:
         )
         if self.epsilon_lower <= 0.0:
             return (
-                f"{opening} That is no more than chance explains, so this run says nothing against any ε. It does not "
+                f"{opening} That could be chance, so this run says nothing against any ε. It does not "
                 "show that the training is private: a stronger attack, or more canaries, may find more."
             )
         delta = f" with δ = {self.delta:g}" if self.delta else ""

@@ -168,7 +168,7 @@ class ModelRelease:
 
     @property
     def can_generate(self) -> bool:
-        """Whether generated records can be had."""
+        """Whether there are generated records, or a way to make them."""
         methods = (getattr(self.model, name, None) for name in ("sample", "generate"))
         return self._given is not None or any(callable(method) for method in methods)
 

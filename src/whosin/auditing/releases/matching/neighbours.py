@@ -58,7 +58,7 @@ def nearest(
 
     Notes
     -----
-    O(N·M·d) time, about 3 ns a pair and 0.05 ns a pair and coordinate on one core; O((N + M)·log M) for d = 1 = k.
+    O(N·M·d) time, about 3 ns per pair and 0.05 ns per pair and coordinate on one core; O((N + M)·log M) for d = 1 = k.
     References that come many times, all nearest, are all evaluated, and so are far clusters so tight that not even
     double precision tells products apart; both are slow, and exact. Memory beyond the input: about 200 MiB at most.
     """
@@ -101,7 +101,7 @@ def counts_within(
     to the nearest synthetic record, which :func:`nearest` gives.
 
     Parameters are those of :func:`nearest`; ``radii`` is a number or a list of numbers of at least 0. Returns an array
-    (N, radii), or (N, prefixes, radii) with prefixes. O(N·M·d) time, and 1 ns a pair and radius.
+    (N, radii), or (N, prefixes, radii) with prefixes. O(N·M·d) time, and 1 ns per pair and radius.
     """
     data, limits = Data.of(points, references), _radii(radii)
     sizes = check_prefixes(prefixes, len(data.references)) or (len(data.references),)

@@ -28,7 +28,7 @@ class LargestGap:
 
 
 def labellings(inside: Flags, rng: np.random.Generator) -> Flags:
-    """Return random labellings, one a row, with as many records inside as ``inside`` has.
+    """Return random labellings, one per row, with as many records inside as ``inside`` has.
 
     Each record is first put inside by a coin of its own. Then random ones of the side that has too many change over:
     given their number, the records inside are a uniform draw before, and so they are afterwards.

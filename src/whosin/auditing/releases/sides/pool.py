@@ -31,7 +31,7 @@ class Pool:
     split : int
         Number of training rows.
     names : tuple of str
-        One name a column.
+        One name per column.
     cells : matrix of int, optional
         For tables: one code a cell, equal codes for equal values.
     numbers : sequence of arrays or None, optional
