@@ -10,21 +10,7 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
-from whosin.cli.promise import (
-    Adjacency,
-    Epsilon,
-    Eta,
-    Maybe,
-    Mu,
-    NoiseMultiplier,
-    Profile,
-    Rdp,
-    SampleRate,
-    Sampling,
-    Steps,
-    Zcdp,
-    guarantee_of,
-)
+from whosin.cli.promise import ONE, Number, takes_guarantee
 from whosin.errors import InputTypeError
 
 __all__ = ["app"]
@@ -53,19 +39,9 @@ Prior = Annotated[float, typer.Option(help="Probability that the record is in, b
 
 @app.command()
 @clean_errors
+@takes_guarantee
 def explain(
-    epsilon: Epsilon = None,
-    delta: Annotated[Maybe, typer.Option(help="δ of differential privacy; 0 by default.")] = None,
-    adjacency: Adjacency = None,
-    mu: Mu = None,
-    zcdp: Zcdp = None,
-    rdp: Rdp = None,
-    profile: Profile = None,
-    noise_multiplier: NoiseMultiplier = None,
-    sample_rate: SampleRate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
-    eta: Eta = None,
+    guarantee: Any = None,
     prior: Prior = 0.5,
     report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
     force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
@@ -73,25 +49,8 @@ def explain(
 ) -> None:
     """Say what a guarantee means against any membership inference attack."""
     render.check_report(report, force)
-    run = (noise_multiplier, sample_rate, steps)
-    guarantee = guarantee_of(
-        epsilon=epsilon,
-        delta=delta,
-        adjacency=adjacency,
-        mu=mu,
-        run=run,
-        eta=eta,
-        zcdp=zcdp,
-        rdp=rdp,
-        profile=profile,
-        sampling=sampling,
-    )
-    _goes_with("--delta", delta, "--epsilon", epsilon is not None)
     if guarantee is None:
-        raise InputTypeError(
-            "give one guarantee: --epsilon [--delta], --mu, --zcdp, --rdp FILE, --profile FILE, --eta, or "
-            "--noise-multiplier --sample-rate --steps"
-        )
+        raise InputTypeError(f"give one guarantee: {ONE}")
     if json:
         render.emit_json(render.facts(guarantee, prior))
     else:
@@ -103,18 +62,18 @@ def explain(
 @app.command()
 @clean_errors
 def calibrate(
-    accuracy: Annotated[Maybe, typer.Option(help="Largest tolerable accuracy at the prior.")] = None,
-    advantage: Annotated[Maybe, typer.Option(help="Largest tolerable TPR - FPR.")] = None,
-    posterior: Annotated[Maybe, typer.Option(help="Largest tolerable belief in membership after any output.")] = None,
-    tpr: Annotated[Maybe, typer.Option(help="Largest tolerable share of members found, at --fpr.")] = None,
-    fpr: Annotated[Maybe, typer.Option(help="The false positive rate at which --tpr counts.")] = None,
-    prior: Annotated[Maybe, typer.Option(help="Probability that the record is in; 0.5 by default.")] = None,
-    delta: Annotated[Maybe, typer.Option(help="δ of the guarantee to look for; 0 by default.")] = None,
-    sample_rate: Annotated[Maybe, typer.Option(help="Look for a DP-SGD run with this share in a batch.")] = None,
+    accuracy: Annotated[Number, typer.Option(help="Largest tolerable accuracy at the prior.")] = None,
+    advantage: Annotated[Number, typer.Option(help="Largest tolerable TPR - FPR.")] = None,
+    posterior: Annotated[Number, typer.Option(help="Largest tolerable belief in membership after any output.")] = None,
+    tpr: Annotated[Number, typer.Option(help="Largest tolerable share of members found, at --fpr.")] = None,
+    fpr: Annotated[Number, typer.Option(help="The false positive rate at which --tpr counts.")] = None,
+    prior: Annotated[Number, typer.Option(help="Probability that the record is in; 0.5 by default.")] = None,
+    delta: Annotated[Number, typer.Option(help="δ of the guarantee to look for; 0 by default.")] = None,
+    sample_rate: Annotated[Number, typer.Option(help="Look for a DP-SGD run with this share in a batch.")] = None,
     steps: Annotated[int | None, typer.Option(help="Look for a DP-SGD run with this many steps.")] = None,
     mip: Annotated[bool, typer.Option("--mip", help="Look for η of membership inference privacy instead.")] = False,
     epsilon: Annotated[
-        Maybe, typer.Option(help="With --posterior: how many records to keep before ε-DP training.")
+        Number, typer.Option(help="With --posterior: how many records to keep before ε-DP training.")
     ] = None,
     json: Json = False,
 ) -> None:

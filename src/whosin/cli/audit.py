@@ -28,8 +28,8 @@ FAILED = 1
 Strings = list[str] | None
 
 
-@takes_files
 @clean_errors
+@takes_files
 def audit(
     train: Annotated[Path | None, typer.Option(help="Rows that the generator was trained on.")] = None,
     holdout: Annotated[Path | None, typer.Option(help="Rows of the same population that it never saw.")] = None,

@@ -10,25 +10,10 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.cli.promise import (
-    Adjacency,
-    Epsilon,
-    Eta,
-    Maybe,
-    Mu,
-    NoiseMultiplier,
-    Profile,
-    Rdp,
-    SampleRate,
-    Sampling,
-    Steps,
-    Zcdp,
-    guarantee_of,
-)
+from whosin.cli.promise import Number, takes_guarantee
 from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
-    from whosin.guarantees import Guarantee
     from whosin.ledger import Budget, Entry, Ledger, Total
 
 __all__ = ["app"]
@@ -54,33 +39,22 @@ Data = Annotated[Path | None, typer.Option(help="File that the release was made 
 Fingerprint = Annotated[str | None, typer.Option(help="Instead of --data: its fingerprint, 64 hexadecimal digits.")]
 Dataset = Annotated[str | None, typer.Option(help="Name of the people behind the data; one name counts together.")]
 By = Annotated[str | None, typer.Option(help="Who records this.")]
-BudgetEpsilon = Annotated[Maybe, typer.Option(help=f"Largest ε of the total; exit code {BEYOND_BUDGET} beyond.")]
-BudgetDelta = Annotated[Maybe, typer.Option(help="With --budget-epsilon: the δ at which it counts.")]
+BudgetEpsilon = Annotated[Number, typer.Option(help=f"Largest ε of the total; exit code {BEYOND_BUDGET} beyond.")]
+BudgetDelta = Annotated[Number, typer.Option(help="With --budget-epsilon: the δ at which it counts.")]
 BudgetAdvantage = Annotated[
-    Maybe, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
+    Number, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
 ]
 
 
 @app.command()
 @clean_errors
+@takes_guarantee
 def add(
     name: Annotated[str, typer.Option(help="What was released.")],
     data: Data = None,
     fingerprint: Fingerprint = None,
     dataset: Dataset = None,
-    epsilon: Epsilon = None,
-    practical_epsilon: Annotated[Maybe, typer.Option(help="ε of practical membership privacy (PMP).")] = None,
-    delta: Annotated[Maybe, typer.Option(help="With either ε: its δ; 0 by default.")] = None,
-    adjacency: Adjacency = None,
-    mu: Mu = None,
-    zcdp: Zcdp = None,
-    rdp: Rdp = None,
-    profile: Profile = None,
-    noise_multiplier: NoiseMultiplier = None,
-    sample_rate: SampleRate = None,
-    steps: Steps = None,
-    sampling: Sampling = None,
-    eta: Eta = None,
+    guarantee: Any = None,
     certificate: Annotated[Path | None, typer.Option(help="JSON file that whosin protect wrote.")] = None,
     audit_json: Annotated[Path | None, typer.Option(help="What whosin audit --json printed.")] = None,
     kind: Annotated[str, typer.Option(help="What sort of thing it is.")] = "release",
@@ -95,12 +69,8 @@ def add(
     """Record a release. With a budget it is refused, and not recorded, where the total would go beyond."""
     from whosin.ledger import BudgetError
 
-    run = (noise_multiplier, sample_rate, steps)
-    named = guarantee_of(
-        epsilon=epsilon, delta=delta, adjacency=adjacency, mu=mu, run=run, eta=eta, zcdp=zcdp, rdp=rdp, profile=profile,
-        sampling=sampling,
-    )  # fmt: skip
-    guarantee = _guarantee(named, practical_epsilon, delta, epsilon is not None, certificate is not None)
+    if guarantee is not None and certificate is not None:
+        raise InputTypeError("give one guarantee at most: --certificate has one already")
     budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     book = _open(ledger)
     try:
@@ -152,7 +122,7 @@ def check(
     data: Data = None,
     fingerprint: Fingerprint = None,
     dataset: Dataset = None,
-    delta: Annotated[Maybe, typer.Option(help="The δ at which ε of the total is wanted.")] = None,
+    delta: Annotated[Number, typer.Option(help="The δ at which ε of the total is wanted.")] = None,
     budget_epsilon: BudgetEpsilon = None,
     budget_delta: BudgetDelta = None,
     budget_advantage: BudgetAdvantage = None,
@@ -252,23 +222,7 @@ def _data(path: Path | None, fingerprint: str | None) -> Any:
     return fingerprint if path is None else read_table(path)
 
 
-def _guarantee(
-    named: Guarantee | None, practical: Maybe, delta: Maybe, has_epsilon: bool, certified: bool
-) -> Guarantee | None:
-    """Return the one guarantee of an entry; that of a certificate is read from its file."""
-    from whosin.guarantees import PMP
-
-    if sum([named is not None, practical is not None, certified]) > 1:
-        raise InputTypeError(
-            "give one guarantee at most: --epsilon, --practical-epsilon, --mu, --eta, --certificate, or "
-            "--noise-multiplier --sample-rate --steps"
-        )
-    if delta is not None and not has_epsilon and practical is None:
-        raise InputTypeError("--delta goes with --epsilon or --practical-epsilon")
-    return named if practical is None else PMP(practical, delta or 0.0)
-
-
-def _budget(epsilon: Maybe, delta: Maybe, advantage: Maybe) -> Budget | None:
+def _budget(epsilon: Number, delta: Number, advantage: Number) -> Budget | None:
     from whosin.ledger import Budget
 
     if epsilon is None and delta is not None:

@@ -20,8 +20,8 @@ __all__ = ["look"]
 MOST_FILES = 4
 
 
-@takes_files
 @clean_errors
+@takes_files
 def look(
     files: Annotated[
         list[Path],

@@ -13,6 +13,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split, takes_files
+from whosin.cli.options import takes
 from whosin.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
@@ -26,136 +27,124 @@ app = typer.Typer(
 )
 
 Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")]
-Epsilon = Annotated[float | None, typer.Option(help="The labelled ε.")]
-Target = Annotated[float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")]
+Delta = Annotated[float, typer.Option(help="δ of the practical guarantee.")]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
-Clips = Annotated[
-    list[float] | None,
-    typer.Option("--clip", help="Largest norm of a record; longer ones are scaled down. Once, or for each --columns."),
-]
-PublicRange = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--range",
-        help="Instead of --clip: least and largest value, known without the data, as 0,120; once, or for each column.",
-    ),
-]
-Gaps = Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
-Queries = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--columns",
-        help="Columns to take, separated by commas; all by default. Several times for several releases of one draw, "
-        "each with noise of its own; --epsilon is that of all together.",
-    ),
-]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
-Method = Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")]
-Fraction = Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")]
-Level = Annotated[float, typer.Option(help="Probability that a sampled limit holds.")]
-Jobs = Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")]
-JournalFile = Annotated[
-    Path | None,
-    typer.Option("--journal", help="File that keeps the finished parts of a long run, so that it resumes."),
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Seed of sampled methods.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+
+
+@dataclass(frozen=True)
+class _How:
+    """What was asked of any mechanism."""
+
+    epsilon: float | None
+    target: float | None
+    ranges: list[str] | None
+    gaps: str
+    json: bool
+    options: dict[str, Any]
+
+
+def _how(
+    epsilon: Annotated[float | None, typer.Option(help="The labelled ε.")] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")
+    ] = None,
+    public_range: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--range",
+            help="Instead of --clip: least and largest value, known without the data, as 0,120; once, or for each "
+            "column.",
+        ),
+    ] = None,
+    gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
+    method: Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")] = "auto",
+    train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")] = 0.5,
+    confidence_level: Annotated[float, typer.Option(help="Probability that a sampled limit holds.")] = 0.95,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled methods.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
+    journal: Annotated[
+        Path | None, typer.Option(help="File that keeps the finished parts of a long run, so that it resumes.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+) -> _How:
+    options = {
+        "method": method, "train_fraction": train_fraction, "confidence_level": confidence_level, "rng": seed,
+        "n_jobs": jobs, "journal": journal,
+    }  # fmt: skip
+    return _How(epsilon, target, public_range, gaps, json, options)
 
 
 @app.command()
-@takes_files
 @clean_errors
+@takes_files
+@takes("how", _how)
 def gaussian(
     records: Records,
     delta: Annotated[float, typer.Option(help="δ of the label and of the practical guarantee.")],
-    epsilon: Epsilon = None,
-    target: Target = None,
-    clip: Clips = None,
-    public_range: PublicRange = None,
-    gaps: Gaps = "refuse",
-    columns: Queries = None,
+    clip: Annotated[
+        list[float] | None,
+        typer.Option(help="Largest norm of a record; longer ones are scaled down. Once, or for each --columns."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns to take, separated by commas; all by default. Several times for several releases of one "
+            "draw, each with noise of its own; --epsilon is that of all together.",
+        ),
+    ] = None,
     query: Query = "mean",
-    method: Method = "auto",
-    train_fraction: Fraction = 0.5,
-    confidence_level: Level = 0.95,
-    seed: Seed = None,
-    jobs: Jobs = -1,
-    journal: JournalFile = None,
-    json: Json = False,
+    how: Any = None,
     written: Any = None,
 ) -> None:
     """Gaussian noise on a mean or a sum, or on several of one draw."""
-    options: dict[str, Any] = {"delta": delta, "query": query, "method": method}
-    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
     parts = [split(part) or [] for part in columns or ()]
     taken = list(dict.fromkeys(name for part in parts for name in part)) or None
     if len(parts) > 1 and query != "mean":
         raise InputError(f"--query must be mean with several --columns, got {query}: a sum is so many means")
-    source = _Source(records, taken, clip, public_range, gaps, written, parts if len(parts) > 1 else [])
-    _run("gaussian", source, epsilon, target, confidence_level, seed, json, options)
+    source = _Source(records, taken, clip, how.ranges, written, parts if len(parts) > 1 else [])
+    _run("gaussian", source, how, {"delta": delta, "query": query})
 
 
 @app.command()
-@takes_files
 @clean_errors
+@takes_files
+@takes("how", _how)
 def laplace(
     records: Records,
-    delta: Annotated[float, typer.Option(help="δ of the practical guarantee.")] = 0.0,
-    epsilon: Epsilon = None,
-    target: Target = None,
+    delta: Delta = 0.0,
     clip: Clip = None,
-    public_range: PublicRange = None,
-    gaps: Gaps = "refuse",
     columns: Columns = None,
     query: Query = "mean",
-    method: Method = "auto",
-    train_fraction: Fraction = 0.5,
-    confidence_level: Level = 0.95,
-    seed: Seed = None,
-    jobs: Jobs = -1,
-    journal: JournalFile = None,
-    json: Json = False,
+    how: Any = None,
     written: Any = None,
 ) -> None:
     """Laplace noise on the mean or the sum of one column."""
-    options: dict[str, Any] = {"delta": delta, "query": query, "method": method}
-    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    source = _Source(records, split(columns), clip, public_range, gaps, written)
-    _run("laplace", source, epsilon, target, confidence_level, seed, json, options)
+    source = _Source(records, split(columns), clip, how.ranges, written)
+    _run("laplace", source, how, {"delta": delta, "query": query})
 
 
 @app.command()
-@takes_files
 @clean_errors
+@takes_files
+@takes("how", _how)
 def exponential(
     records: Records,
     candidates: Annotated[Path, typer.Option(help="File of the possible outputs, one row each, in the same columns.")],
-    delta: Annotated[float, typer.Option(help="δ of the practical guarantee.")] = 0.0,
+    delta: Delta = 0.0,
     loss: Annotated[str, typer.Option(help="distance or squared.")] = "distance",
-    epsilon: Epsilon = None,
-    target: Target = None,
     clip: Clip = None,
-    public_range: PublicRange = None,
-    gaps: Gaps = "refuse",
     columns: Columns = None,
-    method: Method = "auto",
-    train_fraction: Fraction = 0.5,
-    confidence_level: Level = 0.95,
-    seed: Seed = None,
-    jobs: Jobs = -1,
-    journal: JournalFile = None,
-    json: Json = False,
+    how: Any = None,
     written: Any = None,
 ) -> None:
     """The exponential mechanism that chooses one of several candidates."""
     from whosin.tables import read_numeric
 
-    options: dict[str, Any] = {"delta": delta, "loss": loss, "method": method}
-    options |= {"train_fraction": train_fraction, "n_jobs": jobs, "journal": journal}
-    options["candidates"], _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
-    source = _Source(records, split(columns), clip, public_range, gaps, written)
-    _run("exponential", source, epsilon, target, confidence_level, seed, json, options)
+    outputs, _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
+    source = _Source(records, split(columns), clip, how.ranges, written)
+    _run("exponential", source, how, {"delta": delta, "loss": loss, "candidates": outputs})
 
 
 @dataclass(frozen=True)
@@ -166,7 +155,6 @@ class _Source:
     columns: list[str] | None
     clip: float | list[float] | None
     ranges: list[str] | None
-    gaps: str
     written: dict[str, Any]
     parts: list[list[str]] = field(default_factory=list)
     """Columns of each of several releases of one draw; empty for one release."""
@@ -205,34 +193,25 @@ def _limits(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _run(
-    mechanism: str,
-    source: _Source,
-    epsilon: float | None,
-    target: float | None,
-    confidence_level: float,
-    seed: int | None,
-    json: bool,
-    options: dict[str, Any],
-) -> None:
+def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) -> None:
     from whosin import population
     from whosin.tables import read_numeric
 
-    if (epsilon is None) == (target is None):
+    if (how.epsilon is None) == (how.target is None):
         raise InputTypeError("give either --epsilon or --target")
-    records, names, dropped = read_numeric(source.path, source.columns, gaps=source.gaps, **source.written)
+    records, names, dropped = read_numeric(source.path, source.columns, gaps=how.gaps, **source.written)
     clips, blocks = source.reach(names), source.blocks(names)
-    common = {"confidence_level": confidence_level, "rng": seed, "clip": clips[0], **options}
+    common = {**how.options, "clip": clips[0], **options}
     if len(blocks) > 1:
         common |= {"clip": clips, "query": [partial(_columns, places) for places in blocks]}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
-        if epsilon is None:
-            result = population.largest_epsilon(records, mechanism=mechanism, target=target, **common)  # type: ignore[arg-type]
+        if how.target is not None:
+            result = population.largest_epsilon(records, mechanism=mechanism, target=how.target, **common)
         else:
-            result = getattr(population, mechanism)(records, epsilon=epsilon, **common)
+            result = getattr(population, mechanism)(records, epsilon=how.epsilon, **common)
     cut = [_clipped(records[:, places], clip) for places, clip in zip(blocks, clips, strict=True)]
-    if json:
+    if how.json:
         told: dict[str, list[Any]] = {
             "clip": clips,
             "clipped": [n for n, _ in cut],

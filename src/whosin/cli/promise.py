@@ -4,78 +4,64 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from whosin.cli.options import takes
 from whosin.errors import InputError, InputTypeError
 
-if TYPE_CHECKING:
-    from whosin.guarantees import Guarantee
+__all__ = ["ONE", "Number", "pairs_of", "takes_guarantee"]
 
-__all__ = [
-    "Adjacency", "Epsilon", "Eta", "Maybe", "Mu", "NoiseMultiplier", "Profile", "Rdp", "SampleRate", "Sampling",
-    "Steps", "Zcdp", "guarantee_of", "pairs_of",
-]  # fmt: skip
-
-Maybe = float | None
-Epsilon = Annotated[Maybe, typer.Option(help="ε of differential privacy.")]
-Adjacency = Annotated[
-    str | None, typer.Option(help="What the accountant compared: add_remove (the default), replace or zero_out.")
-]
-Mu = Annotated[Maybe, typer.Option(help="μ of Gaussian differential privacy.")]
-Zcdp = Annotated[Maybe, typer.Option(help="ρ of zero-concentrated differential privacy.")]
-Rdp = Annotated[
-    Path | None, typer.Option(help="Rényi differential privacy: a CSV file with one order and its ε per row.")
-]
-Profile = Annotated[
-    Path | None, typer.Option(help="A CSV file with one ε and its δ per row, all of the same mechanism.")
-]
-NoiseMultiplier = Annotated[Maybe, typer.Option(help="DP-SGD: noise over clipping norm.")]
-SampleRate = Annotated[Maybe, typer.Option(help="DP-SGD: share of the records in a batch.")]
-Steps = Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")]
-Sampling = Annotated[
-    str | None,
-    typer.Option(
-        help="DP-SGD: how batches are drawn: poisson (default), fixed_size, random_allocation, partition or shuffled."
-    ),
-]
-Eta = Annotated[Maybe, typer.Option(help="η of membership inference privacy.")]
-
-_ONE = (
-    "--epsilon [--delta], --mu, --zcdp, --rdp FILE, --profile FILE, --eta, or --noise-multiplier --sample-rate --steps"
-)
+Number = float | None
+File = Path | None
 
 
-def guarantee_of(
-    *,
-    epsilon: Maybe,
-    delta: Maybe,
-    adjacency: str | None,
-    mu: Maybe,
-    run: tuple[Maybe, Maybe, int | None],
-    eta: Maybe,
-    zcdp: Maybe = None,
-    rdp: Path | None = None,
-    profile: Path | None = None,
-    sampling: str | None = None,
-) -> Guarantee | None:
-    """Return the guarantee that the options name, None if they name none; several are an error.
-
-    ``delta`` without ``epsilon`` is left to the caller, whose other options may take it.
-    """
+def _guarantee(
+    epsilon: Annotated[Number, typer.Option(help="ε of differential privacy.")] = None,
+    practical_epsilon: Annotated[Number, typer.Option(help="ε of practical membership privacy (PMP).")] = None,
+    delta: Annotated[Number, typer.Option(help="With either ε: its δ; 0 by default.")] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="What the accountant compared: add_remove (the default), replace or zero_out.")
+    ] = None,
+    mu: Annotated[Number, typer.Option(help="μ of Gaussian differential privacy.")] = None,
+    zcdp: Annotated[Number, typer.Option(help="ρ of zero-concentrated differential privacy.")] = None,
+    rdp: Annotated[
+        File, typer.Option(help="Rényi differential privacy: a CSV file with one order and its ε per row.")
+    ] = None,
+    profile: Annotated[
+        File, typer.Option(help="A CSV file with one ε and its δ per row, all of the same mechanism.")
+    ] = None,
+    noise_multiplier: Annotated[Number, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
+    sample_rate: Annotated[Number, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
+    steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
+    sampling: Annotated[
+        str | None,
+        typer.Option(
+            help="DP-SGD: how batches are drawn: poisson (default), fixed_size, random_allocation, partition or "
+            "shuffled."
+        ),
+    ] = None,
+    eta: Annotated[Number, typer.Option(help="η of membership inference privacy.")] = None,
+) -> Any:
+    """Return the guarantee that the options name, None if they name none; several are an error."""
     import whosin as wi
 
-    is_run = any(value is not None for value in run)
-    if sum(value is not None for value in (epsilon, mu, eta, zcdp, rdp, profile)) + is_run > 1:
-        raise InputTypeError(f"give one guarantee at most: {_ONE}")
-    if adjacency is not None and eta is not None:
-        raise InputTypeError("--adjacency goes with differential privacy, not with --eta")
+    is_run = any(value is not None for value in (noise_multiplier, sample_rate, steps))
+    named = (epsilon, practical_epsilon, mu, eta, zcdp, rdp, profile)
+    if sum(value is not None for value in named) + is_run > 1:
+        raise InputTypeError(f"give one guarantee at most: {ONE}")
+    if delta is not None and epsilon is None and practical_epsilon is None:
+        raise InputTypeError("--delta goes with --epsilon or --practical-epsilon")
+    if adjacency is not None and (eta is not None or practical_epsilon is not None):
+        raise InputTypeError("--adjacency goes with differential privacy, not with --eta or --practical-epsilon")
     if sampling is not None and not is_run:
         raise InputTypeError("--sampling goes with --noise-multiplier --sample-rate --steps")
     compared: Any = adjacency or "add_remove"
     if epsilon is not None:
         return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
+    if practical_epsilon is not None:
+        return wi.PMP(practical_epsilon, delta or 0.0)
     if mu is not None:
         return wi.GaussianDP(mu, compared)
     if zcdp is not None:
@@ -88,13 +74,20 @@ def guarantee_of(
         return wi.MIP(eta)
     if not is_run:
         if adjacency is not None:
-            raise InputTypeError(f"--adjacency goes with a guarantee: {_ONE}")
+            raise InputTypeError(f"--adjacency goes with a guarantee: {ONE}")
         return None
-    noise, rate, steps = run
-    if noise is None or rate is None or steps is None:
+    if noise_multiplier is None or sample_rate is None or steps is None:
         raise InputTypeError("a DP-SGD run needs all of --noise-multiplier, --sample-rate and --steps")
     drawn: Any = sampling or "poisson"
-    return wi.DPSGD(noise, rate, steps, drawn, compared)
+    return wi.DPSGD(noise_multiplier, sample_rate, steps, drawn, compared)
+
+
+ONE = (
+    "--epsilon or --practical-epsilon [--delta], --mu, --zcdp, --rdp FILE, --profile FILE, --eta, or "
+    "--noise-multiplier --sample-rate --steps"
+)
+takes_guarantee = takes("guarantee", _guarantee)
+"""Gives a command the options that name a guarantee; it gets that as ``guarantee``, None where none is named."""
 
 
 def pairs_of(text: str) -> tuple[list[float], list[float]]:

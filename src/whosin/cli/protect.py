@@ -26,8 +26,8 @@ __all__ = ["protect"]
 ENDINGS = (".json", ".csv", ".npy")
 
 
-@takes_files
 @clean_errors
+@takes_files
 def protect(
     records: Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")],
     statistic: Annotated[
