@@ -38,19 +38,19 @@ test-oldest: ## the tests with the oldest allowed version of each dependency (.v
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -c constraints.txt packaging
 	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/oldest.txt
-	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,protect,report]' pandas pyarrow 'pyparsing<3.3' \
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,report]' pandas pyarrow 'pyparsing<3.3' \
 		pytest pytest-xdist hypothesis mpmath
 	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning
 
 test-newest: ## the tests with the newest version of each dependency (.venv-newest)
 	$(PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,protect,report]' pandas pyarrow pytest \
+	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,report]' pandas pyarrow pytest \
 		pytest-xdist hypothesis mpmath
 	$(THREADS) .venv-newest/bin/python -m pytest -n 2 --dist loadgroup
 
 test-ray: ## the tests on a real Ray cluster of this machine (.venv-ray)
 	$(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,protect,ray,dask]' polars pytest pytest-xdist hypothesis
+	.venv-ray/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,ray,dask]' polars pytest pytest-xdist hypothesis
 	$(THREADS) .venv-ray/bin/python -m pytest tests/cluster/test_ray.py
 
 fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)

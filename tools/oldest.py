@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 
 project = tomllib.loads((Path(__file__).resolve().parent.parent / "pyproject.toml").read_text())["project"]
 extras = project["optional-dependencies"]
-wanted = [*project["dependencies"], *(line for name in ("fast", "protect", "report", "test") for line in extras[name])]
+wanted = [*project["dependencies"], *(line for name in ("fast", "report", "test") for line in extras[name])]
 for line in wanted:
     requirement = Requirement(line)
     floors = [part.version for part in requirement.specifier if part.operator == ">="]

@@ -40,47 +40,16 @@ def test_gaussian_with_a_scale_for_each_coordinate():
     assert stats.kstest((drawn - 1.0) / scales, "norm").pvalue > LEAST
 
 
-def test_gaussian_by_opendp():
-    """The secure route goes through OpenDP's discrete Gaussian and has the same law."""
-    pytest.importorskip("opendp")
-    assert secure.gaussian_sampler(SecureSource()) == "OpenDP discrete Gaussian, operating system"
+def test_gaussian_by_the_secure_source():
+    assert secure.gaussian_sampler(SecureSource()) == "Karney's algorithm N, operating system"
     scales = np.geomspace(0.5, 8.0, 8_000)
     drawn = secure.gaussian(np.full(8_000, -1.0), scales, SecureSource())
     assert stats.kstest((drawn + 1.0) / scales, "norm").pvalue > 1e-9
 
 
-def test_gaussian_without_opendp(monkeypatch):
-    monkeypatch.setitem(sys.modules, "opendp", None)
-    secure._make_opendp_gaussian.cache_clear()
-    assert secure.gaussian_sampler(SecureSource()) == "Karney's algorithm N, operating system"
-    drawn = secure.gaussian(np.zeros(8_000), 2.0, SecureSource())
-    assert stats.kstest(drawn / 2.0, "norm").pvalue > 1e-9
-
-
-def test_a_seeded_source_never_reaches_opendp():
-    assert secure.gaussian_sampler(SeededSource(1)).startswith("Karney")
+def test_a_seeded_source_repeats_itself():
     one, two = (secure.gaussian([1.0, 2.0], 1.0, SeededSource(3)) for _ in range(2))
     assert np.array_equal(one, two)
-
-
-@pytest.mark.parametrize("enabled", [set(), {"contrib"}, {"honest-but-curious"}], ids=str)
-def test_opendp_features_are_left_as_they_were(enabled, monkeypatch):
-    opendp = pytest.importorskip("opendp.mod")
-    monkeypatch.setattr(opendp, "GLOBAL_FEATURES", set(enabled))
-    secure._make_opendp_gaussian.cache_clear()
-    secure.gaussian([0.0], 1.0, SecureSource())
-    assert set(opendp.GLOBAL_FEATURES) == enabled
-
-
-def test_opendp_numbers_tile_the_line():
-    """A whole number n stands for the cell from n to n + 1, on both sides of zero, up to six deviations."""
-    unit = 2**58
-    given_numbers = [0, -1, 1, -2, unit, -unit - 1, 6 * unit + 5, -6 * unit - 6]
-    negative, whole, fraction = secure._from_opendp(SeededSource(1), lambda zeros: given_numbers, len(given_numbers))
-    for n, sign, k, digits in zip(given_numbers, negative, whole, fraction, strict=True):
-        value = Fraction(int(k)) + Fraction(int(digits), 2**62)
-        value = -value if sign else value
-        assert Fraction(n, unit) <= value <= Fraction(n + 1, unit)
 
 
 @given(st.integers(0, 10), st.integers(0, 2**62 - 1), st.integers(0, 2**31 - 1), st.booleans(), st.integers(1, 2**31))

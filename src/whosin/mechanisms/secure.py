@@ -17,15 +17,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
-from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError, InputTypeError, check_number
-from whosin.mechanisms.sources import DIGITS, SecureSource, SeededSource, Source, Words, check_source
+from whosin.mechanisms.sources import DIGITS, SecureSource, SeededSource, Source, check_source
 
 __all__ = ["SecureSource", "SeededSource", "Source", "gaussian", "gaussian_sampler", "norm_exponential"]
 
@@ -34,8 +31,6 @@ _MASK = 2**_LIMB - 1
 _GAUSSIAN_STEPS = 30
 _EXPONENTIAL_STEPS = 8
 _LOWEST_EXPONENT = -1074
-_OPENDP_SCALE = 58
-_MAKING = Lock()
 
 Fixed = tuple[NDArray[np.int64], NDArray[np.int64]]
 Exponents = NDArray[np.int32]
@@ -44,13 +39,12 @@ Exponents = NDArray[np.int32]
 def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> NDArray[np.float64]:
     """Return the value plus independent Gaussian noise, on the grid 2^j with 2^j ≤ scale · 2^-30 < 2^(j+1).
 
-    The standard normal variate is OpenDP's discrete Gaussian (steps of 2^-58) with uniform digits below its last one,
-    where OpenDP is installed and the source is secure, otherwise :meth:`Source.normal_digits` (Karney 2016). It is
-    multiplied by the scale, rounded up to a whole number of steps, in integer arithmetic.
+    The standard normal variate is exact digit by digit (:meth:`Source.normal_digits`, Karney 2016). It is multiplied
+    by the scale, rounded up to a whole number of steps, in integer arithmetic.
 
     The result is a rounding of an ideal release whose noise has a standard deviation between scale and
     scale · (1 + 2^-30), up to a total variation of d · 2^-55 for d coordinates: two values can be told apart better
-    than from the ideal release by at most twice that. Cost O(d): a second for 10⁶ coordinates, 25 with OpenDP.
+    than from the ideal release by at most twice that. Cost O(d): a second for 10⁶ coordinates.
 
     Parameters
     ----------
@@ -74,10 +68,7 @@ def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> NDArray[np.f
 
 def gaussian_sampler(source: Source) -> str:
     """Return in words where :func:`gaussian` takes its noise from, for certificates."""
-    sampler = (
-        "OpenDP discrete Gaussian" if _opendp_gaussian(check_source(source)) is not None else "Karney's algorithm N"
-    )
-    return f"{sampler}, {source.name}"
+    return f"Karney's algorithm N, {check_source(source).name}"
 
 
 def norm_exponential(value: ArrayLike, scale: float, norm: float, source: Source) -> NDArray[np.float64]:
@@ -138,55 +129,13 @@ def _scaled_normal(source: Source, steps: NDArray[np.int64]) -> Fixed:
 
     N has 93 digits after the point; the product is exact, and cut only at its end.
     """
-    draw = _opendp_gaussian(source)
-    negative, whole, fraction = (
-        source.normal_digits(steps.size) if draw is None else _from_opendp(source, draw, steps.size)
-    )
+    negative, whole, fraction = source.normal_digits(steps.size)
     high, middle = (fraction >> np.uint64(_LIMB)).astype(np.int64), (fraction & np.uint64(_MASK)).astype(np.int64)
     low = (source.words(steps.size) >> np.uint64(64 - _LIMB)).astype(np.int64)
     carried = middle * steps + (low * steps >> _LIMB)
     carried = high * steps + (carried >> _LIMB)
     parts, digits = whole * steps + (carried >> _LIMB), carried & _MASK
     return np.where(negative, -parts - 1, parts), np.where(negative, _MASK - digits, digits)
-
-
-def _opendp_gaussian(source: Source) -> Any:
-    """Return OpenDP's discrete Gaussian, from whole numbers to noisy ones, or None where it is not to be used."""
-    if not source.secure:
-        return None
-    try:
-        with _MAKING:
-            return _make_opendp_gaussian()
-    except ImportError:
-        return None
-
-
-@cache
-def _make_opendp_gaussian() -> Any:
-    """Return OpenDP's measurement with standard deviation 2^58; features that are enabled stay as they are."""
-    from opendp import domains, measurements, metrics, mod
-
-    enabled = set(mod.GLOBAL_FEATURES)
-    mod.enable_features("contrib")
-    try:
-        space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.l2_distance(T="f64")
-        return measurements.make_gaussian(*space, scale=2.0**_OPENDP_SCALE)
-    finally:
-        mod.GLOBAL_FEATURES.intersection_update(enabled)
-
-
-def _from_opendp(source: Source, draw: Any, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Words]:
-    """Return OpenDP's whole numbers as sign, whole part and 62 digits; digits below its last one are uniform.
-
-    A whole number n stands for the cell [n, n + 1), so that a negative one is -(its complement) - 1 and the cells tile
-    the line. A shift of the whole law by half a cell, 2^-59, protects as well as no shift.
-    """
-    drawn = np.array(draw([0] * count), dtype=np.int64)
-    negative = drawn < 0
-    cells = np.where(negative, ~drawn, drawn).astype(np.uint64)
-    extra = source.words(count) >> np.uint64(64 - (DIGITS - _OPENDP_SCALE))
-    fraction = ((cells & np.uint64(2**_OPENDP_SCALE - 1)) << np.uint64(DIGITS - _OPENDP_SCALE)) | extra
-    return negative, (cells >> np.uint64(_OPENDP_SCALE)).astype(np.int64), fraction
 
 
 def _grid(size: NDArray[np.float64], finer: int) -> Exponents:

@@ -14,7 +14,7 @@ from whosin.reporting.blocks import Block, Code, Grid, Section, Text
 __all__ = ["Setting", "reproduce"]
 
 PACKAGES = (
-    "whosin", "numpy", "scipy", "scikit-learn", "narwhals", "polars", "numba", "dp-accounting", "opendp",
+    "whosin", "numpy", "scipy", "scikit-learn", "narwhals", "polars", "numba", "dp-accounting",
 )  # fmt: skip
 
 
