@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.cli.app import app
+from whosin.guarantees.base import in_words
 
 INF = math.inf
 runner = CliRunner()
@@ -149,7 +150,7 @@ def test_calibrate(options, expected, target):
     if name in ("accuracy", "advantage"):
         assert shown[name] <= limit
     text = run("calibrate", *options).stdout
-    assert flat(text).startswith(type(guarantee).__name__)
+    assert flat(text).startswith(in_words(guarantee, exact=True))
     assert " keeps " in flat(text)
     assert flat(guarantee.explain(shown["prior"])) in flat(text)
 
