@@ -177,19 +177,19 @@ def test_the_printed_share_is_safe_to_copy(epsilon, posterior):
 @pytest.mark.parametrize(
     ("options", "parameter", "keeps"),
     [
-        (["--accuracy", "0.6"], "epsilon", lambda v: wi.PureDP(v).accuracy() <= 0.6),
-        (["--advantage", "0.3"], "epsilon", lambda v: wi.PureDP(v).advantage <= 0.3),
-        (["--tpr", "0.1", "--fpr", "0.01"], "epsilon", lambda v: wi.PureDP(v).tpr_at(0.01) <= 0.1),
-        (["--posterior", "0.8"], "epsilon", lambda v: wi.PureDP(v).posterior(0.5)[1] <= 0.8),
-        (["--accuracy", "0.6123456789", "--mip"], "eta", lambda v: wi.MIP(v).accuracy() <= 0.6123456789),
+        (["--accuracy", "0.6"], "ε", lambda v: wi.PureDP(v).accuracy() <= 0.6),
+        (["--advantage", "0.3"], "ε", lambda v: wi.PureDP(v).advantage <= 0.3),
+        (["--tpr", "0.1", "--fpr", "0.01"], "ε", lambda v: wi.PureDP(v).tpr_at(0.01) <= 0.1),
+        (["--posterior", "0.8"], "ε", lambda v: wi.PureDP(v).posterior(0.5)[1] <= 0.8),
+        (["--accuracy", "0.6123456789", "--mip"], "η", lambda v: wi.MIP(v).accuracy() <= 0.6123456789),
         (
             ["--advantage", "0.1", "--sample-rate", "0.05", "--steps", "20"],
-            "noise_multiplier",
+            "noise multiplier",
             lambda v: wi.DPSGD(v, 0.05, 20).advantage <= 0.1,
         ),
         (
             ["--advantage", "0.2", "--sample-rate", "0.05", "--steps", "20"],
-            "noise_multiplier",
+            "noise multiplier",
             lambda v: wi.DPSGD(v, 0.05, 20).advantage <= 0.2,
         ),
     ],
@@ -197,7 +197,7 @@ def test_the_printed_share_is_safe_to_copy(epsilon, posterior):
 )
 def test_the_printed_parameter_is_safe_to_copy(options, parameter, keeps):
     text = flat(run("calibrate", *options).stdout)
-    assert keeps(float(re.search(rf"{parameter}=([\d.e-]+)", text).group(1)))
+    assert keeps(float(re.search(rf"{parameter} = ([\d.e-]+)", text).group(1)))
 
 
 # --- bounds, demo, help ----------------------------------------------------------------------------------------------
