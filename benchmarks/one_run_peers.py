@@ -1,7 +1,8 @@
 """How often a broken promise is found in one run: python benchmarks/one_run_peers.py.
 
 A training promises Gaussian DP with ε = 1, 2 and 4 at δ = 1e-5, and adds the promised noise, or half of it. 1,000
-canaries with fair coins and independent scores; --runs runs of each. On the same scores, at level 0.05:
+canaries with fair coins and independent scores; --runs runs of each, --peer-runs of them for jax-privacy. On the same
+scores, at level 0.05, with 95 % limits on the shares:
 the test of wi.audit_one_run(...).compare; the recursion of Mahloujifar, Melis and Chaudhuri (2024), written here after
 the paper, with the same guesses; whosin's (ε, δ) test at δ = 1e-5; and jax-privacy 2.0.0, epsilon_one_run (Steinke et
 al. 2023) and epsilon_one_run_fdp, in an environment of its own, made when absent (--without-jax leaves it out). Writes
@@ -11,9 +12,10 @@ benchmarks/results/one_run_peers.json.
 from __future__ import annotations
 
 import argparse
+import bisect
 import json
 import tempfile
-import time
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -54,29 +56,37 @@ def runs_of(mu: float, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarr
     return [(mu * included + rng.normal(size=CANARIES), included) for included in coins]
 
 
-def ours(runs: list, mu: float) -> dict[str, float]:
-    """Share of the runs in which whosin, and the recursion on the same guesses, refute the promise."""
+def least_refuting(refutes: Callable[[int], bool], guesses: int) -> int:
+    """The least number of right guesses that refutes, and every larger one does; ``guesses`` + 1 if none does."""
+    return bisect.bisect_left(range(guesses + 1), True, key=refutes)
+
+
+def ours(runs: list, mu: float) -> dict[str, int]:
+    """Number of runs in which whosin, and the recursion on the same guesses, refute the promise.
+
+    What compare refutes is found once, as the least number of right guesses, and not in every run again.
+    """
     import whosin as wi
     from whosin.auditing.measuring.guess_bound import curve_p_value, symmetric_divergence
 
-    found = {"whosin, whole curve": 0, "Mahloujifar's recursion": 0, "whosin, (ε, δ)": 0}
-    promise, start = wi.GaussianDP(mu), time.process_time()
+    promise = wi.GaussianDP(mu)
     point, allowed = promise.implies(wi.ApproxDP, delta=DELTA), symmetric_divergence(promise.roc)
-    known: dict[int, float] = {}
-    for number, (scores, included) in enumerate(runs):
-        audit = wi.audit_one_run(scores, included, delta=DELTA, rng=number)
-        (way,) = audit.for_curves
-        if way.right not in known:  # what compare computes, once for each number right
-            known[way.right] = curve_p_value(allowed, CANARIES, way.guesses, way.right)
-        found["whosin, whole curve"] += known[way.right] <= LEVEL
-        found["Mahloujifar's recursion"] += recursion_refutes(mu, CANARIES, way.guesses, way.right, LEVEL)
-        found["whosin, (ε, δ)"] += audit.compare(point).verdict == "violated"
-    shares = {name: count / len(runs) for name, count in found.items()}
-    return {**shares, "cpu_seconds": time.process_time() - start}
+    audits = [wi.audit_one_run(s, c, delta=DELTA, rng=number) for number, (s, c) in enumerate(runs)]
+    (way,) = audits[0].for_curves
+    guesses = way.guesses
+    tests = {
+        "whosin, whole curve": lambda right: curve_p_value(allowed, CANARIES, guesses, right) <= LEVEL,
+        "Mahloujifar's recursion": lambda right: recursion_refutes(mu, CANARIES, guesses, right, LEVEL),
+    }
+    found = {}
+    for name, refutes in tests.items():
+        least = least_refuting(refutes, guesses)
+        found[name] = sum(audit.for_curves[0].right >= least for audit in audits)
+    return found | {"whosin, (ε, δ)": sum(audit.compare(point).verdict == "violated" for audit in audits)}
 
 
-def theirs(runs: list, epsilon: float) -> dict[str, float]:
-    """Share of the runs in which jax-privacy's limits exceed the promised ε."""
+def theirs(runs: list, epsilon: float) -> dict[str, int]:
+    """Number of runs in which jax-privacy's limits exceed the promised ε."""
     python = _common.peer_python("jax_privacy", JAX_PRIVACY)
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "scores.json"
@@ -84,14 +94,25 @@ def theirs(runs: list, epsilon: float) -> dict[str, float]:
         path.write_text(json.dumps({"delta": DELTA, "runs": content}), encoding="utf-8")
         answer = _common.run_side(python, "_jax_privacy_side.py", str(path))
     names = answer["limits"][0]
-    shares = {f"jax-privacy {n}": float(np.mean([one[n] > epsilon for one in answer["limits"]])) for n in names}
-    return {**shares, "jax-privacy cpu_seconds": answer["cpu_seconds"]}
+    return {f"jax-privacy {n}": sum(one[n] > epsilon for one in answer["limits"]) for n in names}
+
+
+def shares(found: dict[str, int], runs: int) -> dict[str, dict[str, float]]:
+    """Shares of the runs with 95 % limits (Clopper and Pearson)."""
+    from scipy.stats import binomtest
+
+    answer = {}
+    for name, count in found.items():
+        limits = binomtest(count, runs).proportion_ci(0.95)
+        answer[name] = {"runs": runs, "refuted": count / runs, "low": limits.low, "high": limits.high}
+    return answer
 
 
 def main() -> int:
     """Run all settings and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=100, help="runs of each setting (default 100)")
+    parser.add_argument("--runs", type=int, default=4000, help="runs of each setting (default 4000)")
+    parser.add_argument("--peer-runs", type=int, default=100, help="of these, runs for jax-privacy (default 100)")
     parser.add_argument("--without-jax", action="store_true", help="leave jax-privacy out, and write nothing")
     options = parser.parse_args()
     settings = []
@@ -99,15 +120,17 @@ def main() -> int:
         mu = promised(epsilon)
         for name, factor in (("promised noise", 1.0), ("half of it", 2.0)):
             runs = runs_of(factor * mu, options.runs, seed=int(10 * epsilon) + int(factor))
-            found = ours(runs, mu) | ({} if options.without_jax else theirs(runs, epsilon))
+            found = shares(ours(runs, mu), len(runs))
+            if not options.without_jax:
+                some = runs[: options.peer_runs]
+                found |= shares(theirs(some, epsilon), len(some))
             settings.append({"epsilon": epsilon, "mu": mu, "noise": name, "refuted": found})
-            rows = [(key, f"{value:.3g}") for key, value in found.items()]
-            _common.print_table((f"ε = {epsilon:g}, {name}", "refuted"), rows)
+            rows = [(key, *(f"{one[part]:.4g}" for part in one)) for key, one in found.items()]
+            _common.print_table((f"ε = {epsilon:g}, {name}", "runs", "refuted", "from", "to"), rows)
             print(flush=True)
     if not options.without_jax:
         content = {
             "benchmark": NAME,
-            "runs": options.runs,
             "canaries": CANARIES,
             "level": LEVEL,
             "machine": _common.machine(),

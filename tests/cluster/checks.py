@@ -5,7 +5,7 @@ import re
 import joblib
 import numpy as np
 import pytest
-from fatal import Calls, Means, Middle, Square
+from fatal import Calls, Means, Middle, Redraws, Square
 
 import whosin as wi
 from whosin.auditing.models import ReferenceModels
@@ -31,6 +31,17 @@ def reference_models_survive_killed_workers(folder):
     assert calls.count() >= 10
     expected = here(ReferenceModels.train, Means(calls), POOL, labels, models=8, rng=1)
     np.testing.assert_array_equal(found.logits, expected.logits)
+
+
+def retraining_survives_a_killed_worker(folder):
+    """The trainings run on the cluster, one worker dies in the middle of one, and the result is that of one process."""
+    calls = Calls(folder / "calls", (6,))
+    options = {"trainings": 12, "attack": "linear", "rng": 4}
+    found = wi.audit_retrained(Redraws(calls), POOL, journal=folder / "journal", **options)
+    assert calls.count() >= 13
+    expected = here(wi.audit_retrained, Redraws(Calls(folder / "others")), POOL, **options)
+    np.testing.assert_array_equal(found.scores.answers, expected.scores.answers)
+    assert found.to_dict() == expected.to_dict()
 
 
 def protect_survives_a_killed_worker(folder):

@@ -67,3 +67,22 @@ class Middle:
     def __call__(self, rows, rng):
         self.calls()
         return np.median(rows, axis=0) + 1e-3 * rng.normal(size=rows.shape[1])
+
+
+@dataclass
+class Redraws:
+    """A generator that draws its records again, blurred."""
+
+    calls: Calls
+
+    def fit(self, records):
+        self.calls()
+        self.records = records
+        return self
+
+    def sample(self, n, rng):
+        chosen = self.records[rng.integers(len(self.records), size=n)]
+        return chosen + 0.05 * rng.normal(size=chosen.shape)
+
+    def cache_key(self):
+        return "redraws"

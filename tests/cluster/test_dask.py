@@ -73,6 +73,10 @@ def test_reference_models_survive_killed_workers(client, tmp_path):
     checks.reference_models_survive_killed_workers(tmp_path)
 
 
+def test_retraining_survives_a_killed_worker(client, tmp_path):
+    checks.retraining_survives_a_killed_worker(tmp_path)
+
+
 def test_protect_survives_a_killed_worker(client, tmp_path):
     checks.protect_survives_a_killed_worker(tmp_path)
 

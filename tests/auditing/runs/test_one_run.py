@@ -254,6 +254,18 @@ def test_ties_are_broken_without_looking():
     assert audit_one_run(np.zeros(400), ~included, guesses=400, rng=0).right < 240
 
 
+def test_a_release_that_repeats_some_records_is_guessed_from_one_side():
+    """40 of 1,000 records are repeated, all members: low scores tell nothing, and would spoil half of the guesses."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        included = rng.random(1000) < 0.5
+        repeated = np.zeros(1000, dtype=bool)
+        repeated[rng.choice(np.flatnonzero(included), 40, replace=False)] = True
+        scores = rng.normal(size=1000) + 9.0 * repeated
+        both = audit_one_run(scores, included, guesses=[1000, 500, 250, 125, 62, 31, 15], rng=0).epsilon_lower
+        assert audit_one_run(scores, included, rng=0).epsilon_lower > max(1.0, both + 0.3)
+
+
 def test_several_ways_cost_confidence():
     scores, included = laplace_run(np.random.default_rng(1), 1000, 3.0)
     alone = audit_one_run(scores, included, guesses=100, rng=0)
@@ -265,7 +277,8 @@ def test_several_ways_cost_confidence():
     assert among.epsilon_lower_at(0.0) == among.epsilon_lower
     assert among.p_value(among.epsilon_lower + 1e-6) > 0.05
     grid = audit_one_run(scores, included, rng=0)
-    assert [c.guesses for c in grid.counts] == [1000, 500, 250, 125, 62, 31, 15]
+    assert [c.guesses for c in grid.counts] == [1000, 500, 250, 125, 62, 31, 15, 500, 250, 125, 62, 31, 15]
+    assert [c.guessed_out for c in grid.counts] == [500, 250, 125, 62, 31, 15, 7] + [0] * 6
 
 
 def test_scores_may_be_rescaled_and_infinite():

@@ -3,6 +3,9 @@
 import itertools
 import json
 import math
+import signal
+import subprocess
+import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -483,6 +486,43 @@ def test_journal_resumes_and_grows(tmp_path, monkeypatch):
     assert np.array_equal(longer.scores.coins[:12], first.scores.coins)
     with pytest.raises(InputError, match="rng must be given"):
         wi.audit_retrained(Bootstrap(), ROWS, trainings=10, journal=tmp_path / "k")
+
+
+KILLED = """
+import os, signal
+import numpy as np, whosin as wi
+
+class Deadly:
+    calls = 0
+
+    def fit(self, records):
+        self.records, Deadly.calls = records, Deadly.calls + 1
+        if Deadly.calls == 7:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self
+
+    def sample(self, n, rng):
+        return self.records[rng.integers(len(self.records), size=n)]
+
+    def cache_key(self):
+        return "bootstrap"
+
+rows = np.random.default_rng(0).normal(size=(80, 3))
+wi.audit_retrained(Deadly(), rows, trainings=12, journal="journal", rng=3)
+"""
+
+
+def test_a_killed_process_loses_no_finished_training(tmp_path, monkeypatch):
+    """It is killed in its seventh training: the same call does that one and those after it, and finds the same."""
+    assert subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False).returncode == -signal.SIGKILL
+    monkeypatch.setattr(Bootstrap, "cache_key", lambda self: "bootstrap", raising=False)
+    calls, fit = [], Bootstrap.fit
+    monkeypatch.setattr(Bootstrap, "fit", lambda self, records: calls.append(len(records)) or fit(self, records))
+    options = {"trainings": 12, "attack": "linear", "rng": 3}
+    found = wi.audit_retrained(Bootstrap(), ROWS, journal=tmp_path / "journal", **options)
+    assert calls == found.scores.coins[6:].sum(axis=1).tolist()
+    whole = wi.audit_retrained(Bootstrap(), ROWS, **options)
+    assert np.array_equal(found.scores.answers, whole.scores.answers)
 
 
 class Bootstrap:

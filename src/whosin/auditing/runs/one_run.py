@@ -252,8 +252,9 @@ def audit_one_run(
     guesses : int, pair of int, or list of these, optional
         How many canaries are guessed: a number r (the highest scores are guessed in and the lowest out, half of r each)
         or a pair (in, out). It must be fixed before the scores are compared with ``included``. A list tries several
-        and shares the confidence among them. None tries all m, m/2, m/4, … down to 8 for a limit on ε, and holds whole
-        curves against the surest quarter: where about as many are guessed, a promise is refuted most easily.
+        and shares the confidence among them. None tries all m, m/2, m/4, … down to 8 for a limit on ε, each half in and
+        half out and, but for m, all in: where a release repeats some records, a low score says little. Whole curves are
+        held against the surest quarter: where about as many are guessed, a promise is refuted most easily.
     delta : float, default 0
         The δ for which ε is wanted.
     confidence_level : float, default 0.95
@@ -349,7 +350,7 @@ def _ways(guesses: Any, canaries: int) -> list[tuple[int, int]]:
         sizes = [canaries]
         while sizes[-1] // 2 >= 8:
             sizes.append(sizes[-1] // 2)
-        return [_way(size, canaries) for size in sizes]
+        return [*(_way(size, canaries) for size in sizes), *((size, 0) for size in sizes[1:])]
     if isinstance(guesses, list):
         if not guesses:
             raise InputError("guesses must hold at least one number, got an empty list")
