@@ -23,6 +23,7 @@ from whosin.auditing.measuring import guesses
 from whosin.auditing.runs import coin_limits, retrained, trainings
 from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead
 from whosin.errors import ImplicationError, InputError, InputTypeError
+from whosin.tables import as_table
 from whosin.training import GaussianCopula
 
 ROWS = np.random.default_rng(0).normal(size=(80, 3))
@@ -356,6 +357,24 @@ def test_a_synthesiser_of_frames(library):
     assert found.units == 60
     assert {row.name for row in found.groups} == {"job=cook", "job=clerk", "job=nurse"}
     assert found.scores.answers.shape[2] > 3
+
+
+def test_the_mean_of_the_best_rows_of_one_is_the_best_of_the_matcher(monkeypatch):
+    """Missing numbers and words included; of a large release, rows at even distances."""
+    rng = np.random.default_rng(0)
+    age = [None if one > 70 else int(one) for one in rng.integers(18, 90, 300)]
+    job = rng.choice(["cook", "clerk", None], 300)
+    frame = pl.DataFrame({"age": age, "pay": rng.lognormal(10, 1, 300), "job": job}, strict=False)
+    about = trainings.TableAnswers(as_table(frame, "records"))
+    five = about(frame[::2])
+    monkeypatch.setattr(trainings, "BEST", 1)
+    one = about(frame[::2])
+    best = one[:, about.queries.index("soft_rarity_share")]
+    np.testing.assert_allclose(one[:, about.main - 1], best, rtol=1e-5)
+    assert np.all(five[:, about.main - 1] < best)
+    monkeypatch.setattr(trainings, "MOST_ROWS", 3)
+    few = about(frame[[0, 149, 299]])
+    assert np.array_equal(about(frame)[:, about.main - 1], few[:, about.main - 1])
 
 
 def test_a_generator_of_scikit_learn():

@@ -121,7 +121,8 @@ class CoinAttack:
     main : int
         The first so many queries enter one by one, the others by the mean and the largest of their ratios.
     kind : {"auto", "linear"}
-        Boosted trees (from 4,000 rows of features on), or logistic regression: a little weaker, many times cheaper.
+        Boosted trees on top of a logistic regression (from 4,000 rows of features on), or that alone, which is many
+        times cheaper.
 
     Notes
     -----
@@ -153,16 +154,35 @@ class CoinAttack:
 
 
 def _learner(kind: str) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    if kind == "linear":
-        return make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
-    return HistGradientBoostingClassifier(
-        max_iter=100, max_leaf_nodes=16, min_samples_leaf=100, early_stopping=False, random_state=0
-    )
+    linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=200))
+    return linear if kind == "linear" else _Corrected(linear)
+
+
+class _Corrected:
+    """Boosted trees that see what a logistic regression says beside the features: they only have to correct it."""
+
+    def __init__(self, linear: Any) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        self._linear = linear
+        self._trees = HistGradientBoostingClassifier(
+            max_iter=60, max_leaf_nodes=8, min_samples_leaf=100, early_stopping=False, random_state=0
+        )
+
+    def fit(self, x: NDArray[np.float32], y: Mask) -> _Corrected:
+        self._linear.fit(x, y)
+        self._trees.fit(self._with_linear(x), y)
+        return self
+
+    def decision_function(self, x: NDArray[np.float32]) -> Array:
+        return np.asarray(self._trees.decision_function(self._with_linear(x)))
+
+    def _with_linear(self, x: NDArray[np.float32]) -> Array:
+        return np.column_stack([x, self._linear.decision_function(x)])
 
 
 def _best_threshold(scores: Array, inside: Mask) -> float:

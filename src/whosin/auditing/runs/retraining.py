@@ -68,8 +68,7 @@ def audit_retrained(
         Rows that the generator will release when it is trained on all records. Each training releases as many for
         each of its own records; by default as many as it was trained on.
     attack : {"auto", "linear"}, default "auto"
-        "auto" learns boosted trees where there are records enough, "linear" a logistic regression: a little weaker, and
-        cheaper.
+        "linear" learns a logistic regression, "auto" boosted trees that correct it, where there are records enough.
     person : str or array, optional
         The column that says whose a record is, which is then neither trained on nor compared, or identifiers. All
         records of a person are in or out together, and risks are those of people.
