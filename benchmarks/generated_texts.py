@@ -1,7 +1,7 @@
 """One release of texts whose members were chosen by coins: python benchmarks/generated_texts.py.
 
-A pool of 1,000 texts: sentences that many share, and some words of their own. Each text is trained on if a fair coin says
-so, and two releases are made of texts of the same sentences, into which passages of 8 words are planted:
+A pool of 1,000 texts: sentences that many share, and some words of their own. Each text is trained on if a fair coin
+says so, and two releases are made of texts of the same sentences, into which passages of 8 words are planted:
 "responses" gives each coin away by randomised response, the passage of a text being planted where the response is yes:
 its ε (add/remove) is known exactly. "copies" plants passages of 8 % of the training texts and of no other.
 
