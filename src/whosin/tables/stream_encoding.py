@@ -131,6 +131,19 @@ class StreamEncoder:
             digest.hexdigest(),
         )
 
+    def table(self, frame: Any, first: int) -> Table:
+        """Return rows of the stream as a table with columns of the kinds that records and reference have.
+
+        ``frame`` has the columns of the encoder, ``first`` is the number of its first row, for errors.
+        """
+        columns = []
+        for name, survey, levels in zip(self.encoder.names, self.surveys, self.encoder.levels, strict=True):
+            column = survey.cells(frame.get_column(name), first)
+            if survey.holds == "nothing" and levels.kind != "category":
+                column = Column(levels.kind, levels.holds, np.full(len(column), np.nan))
+            columns.append(column)
+        return Table(self.encoder.names, tuple(columns), self.surveys[0].stream.origin)
+
     def transform(self, frame: Any, first: int) -> tuple[NDArray[np.int32], Single, Single]:
         """Return rows of the stream: codes, -1 where no record has the value, scaled numbers and ranks (NaN: missing).
 
@@ -139,11 +152,8 @@ class StreamEncoder:
         names = self.encoder.names
         cells = np.empty((frame.height, len(names)), dtype=np.int32)
         numbers, ranks = [], []
-        for i, (name, survey, levels) in enumerate(zip(names, self.surveys, self.encoder.levels, strict=True)):
-            column = survey.cells(frame.get_column(name), first)
-            if survey.holds == "nothing" and levels.kind != "category":
-                column = Column(levels.kind, levels.holds, np.full(len(column), np.nan))
-            cells[:, i] = levels.find(column, f"{survey.stream.origin} column {name!r}")
+        for i, (name, column) in enumerate(self.table(frame, first)):
+            cells[:, i] = self.encoder.levels[i].find(column, f"{self.surveys[i].stream.origin} column {name!r}")
             rules = self.scalings[i]
             if rules is not None:
                 numbers.append(_scaled(rules[0], column))

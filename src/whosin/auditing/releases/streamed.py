@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from whosin.auditing.releases.matching.match import Matcher, RowMatches
 from whosin.auditing.releases.release_size import sizes_up_to
-from whosin.tables import StreamEncoder, TableStream
+from whosin.tables import StreamEncoder, Table, TableStream
 
-__all__ = ["match_stream", "size_classes"]
+__all__ = ["match_stream", "rows_of", "size_classes"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -68,6 +68,17 @@ def match_stream(
     for index in (found.weight_index, found.distance_index):
         index %= stream.rows
     return found
+
+
+def rows_of(stream: TableStream, encoder: StreamEncoder, rows: NDArray[np.int64]) -> Table:
+    """Return some rows of a stream, given by rising numbers; it is read once."""
+    import polars as pl
+
+    parts = []
+    for start, frame in stream.blocks(encoder.encoder.names):
+        first, last = np.searchsorted(rows, [start, start + frame.height])
+        parts.append(frame[rows[first:last] - start])
+    return encoder.table(pl.concat(parts), 0)
 
 
 def _passes(counts: NDArray[np.int64], most: int) -> list[list[int]]:

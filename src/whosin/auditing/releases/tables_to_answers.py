@@ -18,9 +18,10 @@ from whosin.auditing.releases.matching.match import row_ids
 from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
+from whosin.auditing.releases.queries.contrast import Contrast, sample_of
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.auditing.releases.sides import Pool, holdout_problem
-from whosin.auditing.releases.streamed import match_stream, size_classes
+from whosin.auditing.releases.streamed import match_stream, rows_of, size_classes
 from whosin.errors import InputError, InputTypeError
 from whosin.parallel.threads import number_of_threads
 from whosin.tables import (
@@ -211,6 +212,11 @@ def _from_stream(
     chance = _chance(rng, prints)
     sizes, classes = size_classes(stream.rows, chance)
     frequencies, (numbers, ranks) = encoder.encoder.frequencies, column_numbers(encoder.encoder)
+
+    def contrast() -> Contrast:
+        released = rows_of(stream, encoder, _sample(stream.rows, prints))
+        return _contrast(encoder.records[:2], released, encoder.records[2], prints)
+
     release = table_queries.TableRelease(
         targets,
         None,
@@ -218,6 +224,7 @@ def _from_stream(
         numbers,
         ranks,
         reference_cells=cells[2] if len(cells) > 2 else None,
+        contrast=None if len(cells) < 3 else contrast,
         prefixes=sizes,
         matches=match_stream(
             stream,
@@ -233,7 +240,7 @@ def _from_stream(
         n_jobs=threads,
     )
     given = [*given[:2], stream, *given[2:]]
-    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    answers = _answers(release, table_queries, query, given, split)
     rows = _row_numbers(cells)
     by_role = dict(zip(names, rows, strict=False))
     every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
@@ -287,7 +294,7 @@ def _from_arrays(
         n_jobs=threads,
         progress=progress,
     )
-    answers = _answers(release, array_queries.QUERIES, array_queries.DEFAULT, query, given, split)
+    answers = _answers(release, array_queries, query, given, split)
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
         **_about_rows(rows, prints, chance),
@@ -330,17 +337,22 @@ def _from_tables(
     chance = _chance(rng, prints)
     sizes, classes = size_classes(len(cells[2]), chance)
     order = np.argsort(classes, kind="stable")
+
+    def contrast() -> Contrast:
+        return _contrast(matched[:2], matched[2].take(_sample(len(matched[2]), prints)), matched[3], prints)
+
     release = table_queries.TableRelease(
         targets,
         cells[2][order],
         encoder.frequencies,
         *column_numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
+        contrast=None if len(cells) < 4 else contrast,
         prefixes=None if callable(query) else sizes,
         n_jobs=threads,
         progress=progress,
     )
-    answers = _answers(release, table_queries.QUERIES, table_queries.DEFAULT, query, given, split)
+    answers = _answers(release, table_queries, query, given, split)
     rows = _row_numbers(cells)
     by_role = dict(zip(_NAMES, rows, strict=False))
     common: dict[str, Any] = {
@@ -355,6 +367,15 @@ def _from_tables(
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
     return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+
+
+def _sample(rows: int, fingerprints: Mapping[str, str]) -> NDArray[np.int64]:
+    """Which rows of a table are held against each other by marginals and the classifier."""
+    return sample_of(rows, np.random.default_rng(seed_of(*fingerprints.values())))
+
+
+def _contrast(records: Sequence[Table], released: Table, reference: Table, fingerprints: Mapping[str, str]) -> Contrast:
+    return Contrast(records, released, reference.take(_sample(len(reference), fingerprints)))
 
 
 def _about_tables(
@@ -410,17 +431,16 @@ def _material(
     return ReleaseAnswers(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
 
 
-def _answers(
-    release: Any, known: Mapping[str, Any], default: Sequence[str], query: Any, given: list[Any], split: int
-) -> Answers:
+def _answers(release: Any, known: Any, query: Any, given: list[Any], split: int) -> Answers:
+    """Ask a query of the caller's own, or those of a module of queries that it names."""
     if callable(query):
         return _own(query, given, split, release.targets)
     if isinstance(query, str):
-        names = (*default, "density_ratio") if len(given) > 3 else default
-        return ask(release, known, names if query == "auto" else (query,))
+        names = (*known.DEFAULT, *known.REFERRING) if len(given) > 3 else known.DEFAULT
+        return ask(release, known.QUERIES, names if query == "auto" else (query,))
     if not _is_list_of_names(query):
         raise InputTypeError(f"query must be a name, a list of names or a function, got {query!r}")
-    return ask(release, known, query)
+    return ask(release, known.QUERIES, query)
 
 
 def _own(query: Callable[..., Any], given: list[Any], split: int, targets: int) -> Answers:

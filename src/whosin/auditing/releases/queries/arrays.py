@@ -13,12 +13,14 @@ from whosin.auditing.releases.matching.neighbours import ball_log_sums, counts_w
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["DEFAULT", "QUERIES", "ArrayRelease"]
+__all__ = ["DEFAULT", "QUERIES", "REFERRING", "ArrayRelease"]
 
 Array = NDArray[np.float64]
 
 DEFAULT = ("nearest", "nearest_ratio", "ball")
 """What "auto" asks of arrays; a learned score combines the answers."""
+REFERRING = ("density_ratio",)
+"""What "auto" asks as well where there is a reference."""
 RADIUS_ROWS = 1000
 """Most rows whose nearest distances set the radius of "ball"."""
 

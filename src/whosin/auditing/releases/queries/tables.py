@@ -18,16 +18,20 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.releases.matching.match import RowMatches, match_rows
+from whosin.auditing.releases.queries.contrast import Contrast
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["DEFAULT", "QUERIES", "TableRelease", "rarity_weights"]
+__all__ = ["DEFAULT", "QUERIES", "REFERRING", "TableRelease", "rarity_weights"]
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
 DEFAULT = ("soft_rarity_share", "soft_rarity", "rarity_share", "rarity", "nearest", "nearest_ratio", "copies")
 """What "auto" asks of a table; a learned score combines the answers."""
+REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
+"""What "auto" asks as well where there is a reference."""
+_NO_REFERENCE = "reference is needed: rows of the same population that were not trained on"
 
 
 def rarity_weights(frequencies: Sequence[Array]) -> list[Array]:
@@ -46,6 +50,8 @@ class TableRelease:
         For each column the relative frequency of each code, above 0, in rows that are no targets.
     numbers, ranks : sequence of arrays or None
         For each column scaled number and rank of each code, None for categories.
+    contrast : callable, optional
+        Gives the same records, released and reference rows as tables, for the queries that need them.
     prefixes : sequence of int, optional
         Sizes of the released table at which the answers are wanted as well.
     matches : RowMatches, optional
@@ -61,13 +67,14 @@ class TableRelease:
         ranks: Sequence[Array | None],
         *,
         reference_cells: Cells | None = None,
+        contrast: Callable[[], Contrast] | None = None,
         prefixes: Sequence[int] | None = None,
         matches: RowMatches | None = None,
         n_jobs: int | None = None,
         progress: Callable[[float], None] | None = None,
     ) -> None:
         self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
-        self.weights, self._given = rarity_weights(frequencies), matches
+        self.weights, self._given, self._contrast = rarity_weights(frequencies), matches, contrast
         self.numbers, self.ranks = list(numbers), list(ranks)
         self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
 
@@ -89,8 +96,15 @@ class TableRelease:
     def reference_matches(self) -> RowMatches:
         """How well rows that were never trained on match each target."""
         if self.reference_cells is None:
-            raise InputError("reference is needed: rows of the same population that were not trained on")
+            raise InputError(_NO_REFERENCE)
         return self._match(self.reference_cells, None)
+
+    @cached_property
+    def contrast(self) -> Contrast:
+        """What sets released rows apart from reference rows."""
+        if self._contrast is None:
+            raise InputError(_NO_REFERENCE)
+        return self._contrast()
 
     @cached_property
     def rarity(self) -> Array:
@@ -170,5 +184,22 @@ QUERIES: dict[str, Query] = {
     "copies": Query("released rows equal in every cell", lambda r: _float(r.matches.copies)),
     "density_ratio": Query(
         "nearness to released rows against nearness to a reference (DOMIAS by nearest neighbours)", _density_ratio
+    ),
+    "soft_rarity_gain": Query(
+        "how much more of the record's rarity a released row explains than a reference row, nearly equal numbers "
+        "included",
+        lambda r: r.matches.soft - r.reference_matches.soft,
+    ),
+    "rarity_gain": Query(
+        "how much more of the record's rarity a released row explains than a reference row",
+        lambda r: r.matches.weight - r.reference_matches.weight,
+    ),
+    "marginal_ratio": Query(
+        "how much fuller the record's cells of one and two columns are in the release than in a reference",
+        lambda r: r.contrast.marginal_ratio((1, 2)),
+    ),
+    "joint_ratio": Query("the same of three and four columns together", lambda r: r.contrast.marginal_ratio((3, 4))),
+    "classifier": Query(
+        "log odds of a classifier that tells released rows from reference rows", lambda r: r.contrast.classifier
     ),
 }
