@@ -259,10 +259,10 @@ def audit_synthetic(
         the answers are the same. Other files, CSV among them, are read into memory.
     query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
-        "equal_cells", "nearest", "nearest_ratio", "copies", "density_ratio" (takes ``reference``); for arrays
-        "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned
-        score. "auto" asks all but "equal_cells" and "ball_by_distance"; "density_ratio" only if there is a reference.
-        A callable gets (records, synthetic) as given and returns one or several numbers per record.
+        "equal_cells", "nearest", "nearest_ratio", "copies", and against a ``reference`` "density_ratio",
+        "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain", "rarity_gain"; for arrays "nearest",
+        "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto"
+        asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets (records, synthetic) as given and returns one or several numbers per record.
     reference : optional
         Further rows of the population, used in no training and none of them of the holdout.
     columns : sequence of str, optional
