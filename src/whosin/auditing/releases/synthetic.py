@@ -15,6 +15,7 @@ from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.compare import Comparison
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.groups import GroupTable
+from whosin.auditing.measuring.individual import Individual
 from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.releases.chance_split import compare_by_chance
 from whosin.auditing.releases.columns import RevealingColumns
@@ -111,6 +112,19 @@ class SyntheticAudit(Audit):
         return compared.revealing(np.random.default_rng(self._splits.seed))
 
     @cached_property
+    def individual(self) -> Individual:
+        """The risk of every record that was asked about; ``index`` is its row in the table that was given."""
+        found = super().individual
+        if self.material is None or self.material.counted is None or self.person_level:
+            return found
+        return replace(found, index=np.append(found.index[found.member], self.material.counted))
+
+    @property
+    def set_aside(self) -> int:
+        """How many held-out rows served as reference and were not counted."""
+        return 0 if self.material is None else self.material.set_aside
+
+    @cached_property
     def exposed_groups(self) -> GroupTable:
         """The most exposed groups among the categorical columns, alone and two together, confirmed on other records.
 
@@ -201,6 +215,7 @@ class SyntheticAudit(Audit):
             "preview": None if self.preview is None else self.preview.to_dict(),
             "revealing_columns": None if revealing is None else revealing.to_dict(),
             "shared_rows": self.shared_rows,
+            "set_aside": self.set_aside,
             "copies": {
                 "members": self.copies[0],
                 "non_members": self.copies[1],
@@ -229,7 +244,7 @@ def audit_synthetic(
     synthetic: Any,
     *,
     query: str | Callable[..., Any] | Sequence[str] = "auto",
-    reference: Any = None,
+    reference: Any = "auto",
     columns: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
@@ -262,9 +277,13 @@ def audit_synthetic(
         "equal_cells", "nearest", "nearest_ratio", "copies", and against a ``reference`` "density_ratio",
         "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain", "rarity_gain"; for arrays "nearest",
         "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto"
-        asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets (records, synthetic) as given and returns one or several numbers per record.
-    reference : optional
-        Further rows of the population, used in no training and none of them of the holdout.
+        asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets
+        (records, synthetic) as given and returns one or several numbers per record.
+    reference : array, data frame, Table, path, "auto" or None
+        Further rows of the population, used in no training and none of them of the holdout. "auto": where ``query`` is
+        "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and
+        are not counted (:mod:`whosin.auditing.releases.set_aside`); frames only, and only for ``assignment="unknown"``.
+        None: no reference.
     columns : sequence of str, optional
         The columns to use, exactly these; by default all that are attributes (:mod:`whosin.tables.roles`), which must
         then agree. ``left_out`` names the others, row numbers and keys among them, with the reason.
@@ -341,12 +360,14 @@ def audit_synthetic(
     if holdout is None:
         raise InputError(f"holdout is missing. {NO_HOLDOUT}")
     report = progress if progress is not None else _silent
+    spare = isinstance(reference, str) and reference == "auto"
     material = answer_queries(
         train,
         holdout,
         synthetic,
         query=query,
-        reference=reference,
+        reference=None if spare else reference,
+        spare=spare and assignment == "unknown",
         columns=columns,
         ignore=ignore,
         keep=keep,
@@ -469,6 +490,12 @@ def _remarks(
         loud.append(
             f"{material.shared_rows} of the {material.train_rows} training rows equal a held-out row in every cell; "
             "they count as members and as non-members"
+        )
+    if material.set_aside:
+        rows = len(material.answers) - material.train_rows + material.set_aside
+        loud.append(
+            f"{material.set_aside} of the {rows} held-out rows, drawn at random, served as reference and were not "
+            "counted"
         )
     return tuple(loud)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.measuring.people import people_of
 from whosin.auditing.measuring.splits import seed_of
 from whosin.auditing.releases.columns import ComparedColumns
 from whosin.auditing.releases.matching.match import row_ids
@@ -20,6 +21,7 @@ from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.auditing.releases.queries.contrast import Contrast, sample_of
 from whosin.auditing.releases.release_size import sizes_up_to
+from whosin.auditing.releases.set_aside import Aside, number_aside, set_aside
 from whosin.auditing.releases.sides import Pool, holdout_problem
 from whosin.auditing.releases.streamed import match_stream, rows_of, size_classes
 from whosin.errors import InputError, InputTypeError
@@ -99,6 +101,10 @@ class ReleaseAnswers:
     """For all random choices; seeded by the fingerprints unless the caller brought one."""
     compared: ComparedColumns | None = None
     """The columns of records and release, to hide one at a time; None for a release that is read in blocks."""
+    counted: NDArray[np.int64] | None = None
+    """The held-out rows that were asked about, where the others served as reference."""
+    set_aside: int = 0
+    """How many served as reference."""
 
 
 def answer_queries(
@@ -118,11 +124,19 @@ def answer_queries(
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
     categories: Sequence[str] = (),
+    spare: bool = False,
 ) -> ReleaseAnswers:
-    """Check the tables against each other and answer the queries about every record."""
+    """Check the tables against each other and answer the queries about every record.
+
+    With ``spare``, some rows of a large holdout serve as reference (:mod:`whosin.auditing.releases.set_aside`) where
+    tables have none, if the query is "auto" and groups are none, or columns.
+    """
     threads = number_of_threads(n_jobs)
+    spare = spare and query == "auto" and (groups is None or isinstance(groups, str) or _is_list_of_names(groups))
     choice = ColumnChoice(columns, ignore, keep)
     train, holdout, reference = (_read(part) for part in (train, holdout, reference))
+    if hasattr(reference, "__len__") and len(reference) == 1:
+        raise InputError("reference must have at least two rows, got one")
     if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
         synthetic = read_table(synthetic)
     if block_rows is not None or is_streamable(synthetic):
@@ -133,13 +147,13 @@ def answer_queries(
             records = [train, holdout] + ([] if reference is None else [reference])
             if categories:
                 raise InputError("categories must be text in a release that is read in blocks: write them so")
-            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person)
+            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person, spare)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if columns is None and not categories and all(is_plain(part) for part in given):
         return _from_arrays(given, query, choice, groups, threads, rng, progress, person)
     tables = [as_table(part, name, categories=categories) for part, name in zip(given, _NAMES, strict=False)]
-    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person)
+    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person, spare)
 
 
 def _read(part: Any) -> Any:
@@ -191,21 +205,25 @@ def _from_stream(
     rng: np.random.Generator | None,
     progress: Callable[[float], None],
     person: Any,
+    spare: bool,
 ) -> ReleaseAnswers:
     names = ("train", "holdout", "reference")
     tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
     compared = [_without(table, person) for table in tables]
     columns, left = choice.among(compared[:2], [_without(stream, person), *compared[2:]])
+    who = _person(person, tables)
+    aside = _aside(compared, columns, who, rng) if spare and len(tables) == 2 else None
+    reference = compared[2] if len(tables) > 2 else None if aside is None else compared[1].take(aside.rows)
     encoder = StreamEncoder.fit(
         compared[:2],
         stream,
-        reference=compared[2] if len(tables) > 2 else None,
+        reference=reference,
         columns=columns,
         progress=lambda share: progress(READING * share),
     )
     encoded = [encoder.encoder.transform(table) for table in encoder.records]
-    cells = [part.cells for part in encoded]
-    targets, split = np.concatenate(cells[:2]), len(cells[0])
+    cells, records = [part.cells for part in encoded], _counted_of(encoder.records, aside)
+    targets, split = np.concatenate(_counted_of(cells, aside)), len(cells[0])
     prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
     if len(tables) > 2:
         prints["reference"] = encoder.records[2].fingerprint()
@@ -215,7 +233,7 @@ def _from_stream(
 
     def contrast() -> Contrast:
         released = rows_of(stream, encoder, _sample(stream.rows, prints))
-        return _contrast(encoder.records[:2], released, encoder.records[2], prints)
+        return _contrast(records, released, encoder.records[2], prints)
 
     release = table_queries.TableRelease(
         targets,
@@ -239,18 +257,16 @@ def _from_stream(
         ),
         n_jobs=threads,
     )
-    given = [*given[:2], stream, *given[2:]]
-    answers = _answers(release, table_queries, query, given, split)
-    rows = _row_numbers(cells)
+    answers = _answers(release, table_queries, query, [*given[:2], stream], split, referring=reference is not None)
+    rows = _row_numbers(cells[: len(tables)])
     by_role = dict(zip(names, rows, strict=False))
     every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
     common = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, every, strict=False)), left, columns, by_role, person),
         "closest": release.closest,
-        **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], encoder.records, prints, chance),
-        "groups": group_labels(groups, tables[0], tables[1]),
-        "person": _person(person, tables),
+        **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], records, prints, chance),
+        **_about_people(groups, tables, who, aside),
         "sizes": sizes,
         "by_size": release.by_size(),
     }
@@ -294,7 +310,7 @@ def _from_arrays(
         n_jobs=threads,
         progress=progress,
     )
-    answers = _answers(release, array_queries, query, given, split)
+    answers = _answers(release, array_queries, query, given, split, referring=len(given) > 3)
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
         **_about_rows(rows, prints, chance),
@@ -325,21 +341,26 @@ def _from_tables(
     rng: np.random.Generator | None,
     progress: Any,
     person: Any,
+    spare: bool,
 ) -> ReleaseAnswers:
     compared = [_without(table, person) for table in tables]
     columns, left = choice.among(compared[:2], compared[2:])
+    who = _person(person, tables)
+    aside = _aside(compared, columns, who, rng) if spare and len(tables) == 3 else None
     matched = match_tables(*compared, columns=columns, at_least=1)
-    encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
-    encoded = [encoder.transform(table) for table in matched]
-    cells = [part.cells for part in encoded]
-    targets, split = np.concatenate(cells[:2]), len(cells[0])
     prints = _fingerprints(matched)
     chance = _chance(rng, prints)
+    if aside is not None:
+        matched = (*matched, matched[1].take(aside.rows))
+    encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
+    encoded = [encoder.transform(table) for table in matched]
+    cells, records = [part.cells for part in encoded], _counted_of(matched, aside)
+    targets, split = np.concatenate(_counted_of(cells, aside)), len(cells[0])
     sizes, classes = size_classes(len(cells[2]), chance)
     order = np.argsort(classes, kind="stable")
 
     def contrast() -> Contrast:
-        return _contrast(matched[:2], matched[2].take(_sample(len(matched[2]), prints)), matched[3], prints)
+        return _contrast(records, matched[2].take(_sample(len(matched[2]), prints)), matched[3], prints)
 
     release = table_queries.TableRelease(
         targets,
@@ -352,21 +373,54 @@ def _from_tables(
         n_jobs=threads,
         progress=progress,
     )
-    answers = _answers(release, table_queries, query, given, split)
-    rows = _row_numbers(cells)
+    answers = _answers(release, table_queries, query, given, split, referring=len(cells) > 3)
+    rows = _row_numbers(cells[: len(tables)])
     by_role = dict(zip(_NAMES, rows, strict=False))
     common: dict[str, Any] = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, by_role, person),
         "closest": order[release.closest],
-        **_about_tables(release, encoder.notes, rows, matched, prints, chance),
-        "groups": group_labels(groups, tables[0], tables[1]),
-        "person": _person(person, tables),
+        **_about_tables(release, encoder.notes, rows, records, prints, chance),
+        **_about_people(groups, tables, who, aside),
         "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
     return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+
+
+def _aside(
+    compared: Sequence[Table], columns: Sequence[str], person: Any, rng: np.random.Generator | None
+) -> Aside | None:
+    """Which held-out rows serve as reference; by the caller's generator, or by the records alone."""
+    train, holdout = (table.select(columns) for table in compared[:2])
+    sizes = len(train), len(holdout)
+    people = people_of(person, sizes)
+    count = number_aside(*(sizes if people is None else map(len, people)))
+    if count == 0:
+        return None
+    chance = rng if rng is not None else np.random.default_rng(seed_of(train.fingerprint(), holdout.fingerprint()))
+    return set_aside(len(holdout), None if people is None else people[1], count, chance)
+
+
+def _counted_of(parts: Sequence[Any], aside: Aside | None) -> list[Any]:
+    """Training rows and counted held-out rows, of tables or of their cells."""
+    if aside is None:
+        return [*parts[:2]]
+    holdout = parts[1]
+    return [parts[0], holdout.take(aside.counted) if isinstance(holdout, Table) else holdout[aside.counted]]
+
+
+def _about_people(groups: Any, tables: Sequence[Table], person: Any, aside: Aside | None) -> dict[str, Any]:
+    """Groups and people of the records that are counted, and which held-out records these are."""
+    if aside is not None and person is not None:
+        person = person[0], np.asarray(person[1])[aside.counted]
+    return {
+        "groups": group_labels(groups, *_counted_of(tables, aside)),
+        "person": person,
+        "counted": None if aside is None else aside.counted,
+        "set_aside": 0 if aside is None else len(aside.rows),
+    }
 
 
 def _sample(rows: int, fingerprints: Mapping[str, str]) -> NDArray[np.int64]:
@@ -431,12 +485,15 @@ def _material(
     return ReleaseAnswers(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
 
 
-def _answers(release: Any, known: Any, query: Any, given: list[Any], split: int) -> Answers:
-    """Ask a query of the caller's own, or those of a module of queries that it names."""
+def _answers(release: Any, known: Any, query: Any, given: list[Any], split: int, *, referring: bool) -> Answers:
+    """Ask a query of the caller's own, or those of a module of queries that it names.
+
+    ``referring`` says whether there is a reference.
+    """
     if callable(query):
         return _own(query, given, split, release.targets)
     if isinstance(query, str):
-        names = (*known.DEFAULT, *known.REFERRING) if len(given) > 3 else known.DEFAULT
+        names = (*known.DEFAULT, *known.REFERRING) if referring else known.DEFAULT
         return ask(release, known.QUERIES, names if query == "auto" else (query,))
     if not _is_list_of_names(query):
         raise InputTypeError(f"query must be a name, a list of names or a function, got {query!r}")

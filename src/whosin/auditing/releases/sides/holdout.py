@@ -22,6 +22,7 @@ MANY = 20
 COPIED = 0.2
 """A release with no larger share of rows that are no training rows says nothing about its own spread."""
 ADVICE = "Audit with rows that took no part in the training."
+OTHERS = "Leave it out, or give rows that are in neither."
 
 
 def holdout_problem(
@@ -33,7 +34,7 @@ def holdout_problem(
     rng: np.random.Generator,
     fingerprints: Mapping[str, str] | None = None,
 ) -> str | None:
-    """Say why the held-out rows were not held out, and what to do; None if nothing speaks against them.
+    """Say why the held-out rows were not held out, or the reference is none; None if nothing speaks against them.
 
     Parameters
     ----------
@@ -58,9 +59,11 @@ def holdout_problem(
     larger than either of the last two. O(N log N).
     """
     same = fingerprints is not None and fingerprints.get("train", "") == fingerprints.get("holdout", "-")
-    equal = len(train) == len(holdout) and np.array_equal(np.sort(train), np.sort(holdout))
-    if same or (equal and len(np.unique(train)) >= MANY):
+    if same or _same(train, holdout):
         return f"The training table and the held-out table are the same: nothing was held out. {ADVICE}"
+    for name, side in (("training", train), ("held-out", holdout)):
+        if reference is not None and _same(side, reference):
+            return f"The reference is the {name} table: it must have rows of other people. {OTHERS}"
     size = int(max(train.max(), holdout.max())) + 1
     inside, outside = (np.bincount(side, minlength=size) for side in (train, holdout))
     across, within = int(inside @ outside), int(inside @ (inside - 1) + outside @ (outside - 1)) // 2
@@ -70,6 +73,11 @@ def holdout_problem(
     if shared > OVERLAP * rows and across > 2 * within + 10:
         return f"{shared} of {rows} {what} too: they were not held out. {ADVICE}"
     return None if release is None else _repeated(train, holdout, release, reference, rng)
+
+
+def _same(one: Indices, other: Indices) -> bool:
+    """Whether two tables have the same rows, and so many different ones that it is no chance."""
+    return len(one) == len(other) and np.array_equal(np.sort(one), np.sort(other)) and len(np.unique(one)) >= MANY
 
 
 def _repeated(
