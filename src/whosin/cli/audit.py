@@ -34,7 +34,10 @@ def audit(
     train: Annotated[Path | None, typer.Option(help="Rows that the generator was trained on.")] = None,
     holdout: Annotated[Path | None, typer.Option(help="Rows of the same population that it never saw.")] = None,
     synthetic: Annotated[Path | None, typer.Option(help="The rows to be released.")] = None,
-    reference: Annotated[Path | None, typer.Option(help="Further rows of the population, never trained on.")] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="Further rows of the population, never trained on; 'none' for not even spare held-out rows."),
+    ] = None,
     scores: Annotated[Path | None, typer.Option(help="Instead: scores of any attack, one row per record.")] = None,
     generator: Annotated[
         str | None, typer.Option(help="Instead: module:name of a generator, trained again and again on --records.")
@@ -290,7 +293,8 @@ def _of_tables(
     from whosin.auditing.releases.synthetic import audit_synthetic
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
-    train, holdout, reference = (_read(part, written) for part in (train, holdout, reference))
+    train, holdout = (_read(part, written) for part in (train, holdout))
+    reference = "auto" if reference is None else None if str(reference) == "none" else _read(reference, written)
     synthetic: Any
     if is_blockwise(released) or options["block_rows"] is not None:
         synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS)

@@ -478,7 +478,7 @@ def _remarks(
     """Say what makes the two sides no fair comparison; loudly, if it is more than a few equal rows."""
     loud = [] if problem is None else [problem]
     loud += [found.sentence for found in (alike, alone) if found is not None and found.sentence not in ("", problem)]
-    if _reference_tells(material):
+    if material.problem is None and _reference_tells(material):
         inside, outside = material.in_reference
         loud.append(
             f"{inside} training rows and {outside} held-out rows appear in the reference, which tells them apart "
