@@ -8,10 +8,23 @@ from pathlib import Path
 import numpy as np
 from retraining import Cart, Smote
 
-COMPAS = (
-    "sex age race juv_fel_count juv_misd_count juv_other_count priors_count days_b_screening_arrest c_days_from_compas "
-    "c_charge_degree c_charge_desc is_recid decile_score v_decile_score two_year_recid"
-).split()
+COMPAS = [
+    "sex",
+    "age",
+    "race",
+    "juv_fel_count",
+    "juv_misd_count",
+    "juv_other_count",
+    "priors_count",
+    "days_b_screening_arrest",
+    "c_days_from_compas",
+    "c_charge_degree",
+    "c_charge_desc",
+    "is_recid",
+    "decile_score",
+    "v_decile_score",
+    "two_year_recid",
+]
 
 
 def german(folder: Path):

@@ -125,15 +125,15 @@ def test_a_stream_answers_as_memory_does_and_is_sampled_alike(leak, monkeypatch)
     tables = train, holdout, release
     memory = wi.audit_synthetic(*tables, reference=reference, query=names)
     stream = wi.audit_synthetic(*tables, reference=reference, query=names, block_rows=17)
-    assert memory.material.names == stream.material.names == tuple(names)
-    assert np.array_equal(memory.material.answers, stream.material.answers)
+    assert memory._material.names == stream._material.names == tuple(names)
+    assert np.array_equal(memory._material.answers, stream._material.answers)
 
 
 def test_copies_are_seen_by_every_query_against_a_reference(leak):
     train, holdout, release, reference = leak
     found = wi.audit_synthetic(train, holdout, release, reference=reference)
     assert not [name for name, _ in found.failed if name != "copies"]
-    asked = found.material
+    asked = found._material
     for name in ("marginal_ratio", "joint_ratio", "classifier"):
         answers = asked.answers[:, asked.names.index(name)]
         inside, outside = answers[: asked.train_rows], answers[asked.train_rows :]

@@ -73,15 +73,15 @@ def test_people_are_set_aside_whole():
 def test_answers_are_those_of_an_audit_with_that_reference(tables):
     train, holdout, release = tables
     found = audit(*tables)
-    counted = found.material.counted
+    counted = found._material.counted
     aside = np.setdiff1d(np.arange(400), counted)
     assert found.set_aside == len(aside) == number_aside(80, 400) > 0
     assert found.non_members == len(counted)
     own = audit(train, holdout[counted], release, reference=holdout[aside])
     assert own.set_aside == 0
-    assert own.material.names == found.material.names
-    assert "classifier" in found.material.names
-    assert np.array_equal(own.material.answers, found.material.answers)
+    assert own._material.names == found._material.names
+    assert "classifier" in found._material.names
+    assert np.array_equal(own._material.answers, found._material.answers)
     assert not found.problem
     assert f"{len(aside)} of the 400 held-out rows, drawn at random, served as reference" in " ".join(found.notes)
     assert found.to_dict()["set_aside"] == len(aside)
@@ -89,20 +89,20 @@ def test_answers_are_those_of_an_audit_with_that_reference(tables):
 
 def test_what_is_set_aside_depends_on_the_records_alone_or_on_the_callers_chance(tables):
     train, holdout, release = tables
-    found = audit(*tables).material
-    other = audit(train, holdout, release.head(90)).material
+    found = audit(*tables)._material
+    other = audit(train, holdout, release.head(90))._material
     assert np.array_equal(found.counted, other.counted)
     assert found.fingerprints["holdout"] == audit(*tables, reference=None).fingerprints["holdout"]
     assert "reference" not in found.fingerprints
-    drawn = [audit(*tables, rng=seed).material.counted for seed in (1, 1, 2)]
+    drawn = [audit(*tables, rng=seed)._material.counted for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0], drawn[1])
     assert not np.array_equal(drawn[0], drawn[2])
 
 
 def test_a_stream_sets_the_same_rows_aside(tables):
     memory, stream = audit(*tables), audit(*tables, block_rows=13)
-    assert np.array_equal(memory.material.counted, stream.material.counted)
-    assert np.array_equal(memory.material.answers, stream.material.answers)
+    assert np.array_equal(memory._material.counted, stream._material.counted)
+    assert np.array_equal(memory._material.answers, stream._material.answers)
     assert memory.fingerprints == stream.fingerprints
     assert memory.advantage == stream.advantage
 
@@ -110,7 +110,7 @@ def test_a_stream_sets_the_same_rows_aside(tables):
 def test_rows_of_people_groups_and_indices_are_those_that_were_given(tables):
     train, holdout, release = tables
     found = audit(*tables, groups="job")
-    counted = found.material.counted
+    counted = found._material.counted
     assert np.array_equal(found.individual.index, np.concatenate([np.arange(80), counted]))
     jobs = holdout["job"].to_numpy()[counted]
     assert np.array_equal(found.labels["job"][1], jobs)
@@ -119,7 +119,7 @@ def test_rows_of_people_groups_and_indices_are_those_that_were_given(tables):
         for side, table in (("t", train), ("h", holdout))
     ]
     by_person = audit(*with_person, release, person="who")
-    rows = np.flatnonzero(~np.isin(np.arange(400), by_person.material.counted))
+    rows = np.flatnonzero(~np.isin(np.arange(400), by_person._material.counted))
     assert len(rows) == 2 * number_aside(40, 200)
     assert np.array_equal(rows[::2] + 1, rows[1::2]), "both rows of a person"
     assert by_person.non_members == 200 - number_aside(40, 200)

@@ -305,12 +305,12 @@ def test_a_holdout_of_another_population_is_called_out(tables):
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_reference_that_holds_one_side_is_called_out(tables, plain):
-    """With the holdout as reference every held-out row is at distance 0 from it, and a fresh release seems to leak."""
+    """With held-out rows in the reference these are at distance 0 from it, and a fresh release seems to leak."""
     train, holdout, _, fresh = (part.head(200)[["age", "income"]].fillna(0.0) for part in tables)
     if plain:
         train, holdout, fresh = (part.to_numpy() for part in (train, holdout, fresh))
     with pytest.warns(AssumptionWarning, match="held-out rows appear in the reference"):
-        found = wi.audit_synthetic(train, holdout, fresh, query="density_ratio", reference=holdout, rng=0)
+        found = wi.audit_synthetic(train, holdout, fresh, query="density_ratio", reference=holdout[:190], rng=0)
     assert found.advantage.lower > 0.5
     assert any("appear in the reference" in line for line in found.assumes)
 

@@ -115,14 +115,14 @@ class SyntheticAudit(Audit):
     def individual(self) -> Individual:
         """The risk of every record that was asked about; ``index`` is its row in the table that was given."""
         found = super().individual
-        if self.material is None or self.material.counted is None or self.person_level:
+        if self._material is None or self._material.counted is None or self.person_level:
             return found
-        return replace(found, index=np.append(found.index[found.member], self.material.counted))
+        return replace(found, index=np.append(found.index[found.member], self._material.counted))
 
     @property
     def set_aside(self) -> int:
         """How many held-out rows served as reference and were not counted."""
-        return 0 if self.material is None else self.material.set_aside
+        return 0 if self._material is None else self._material.set_aside
 
     @cached_property
     def exposed_groups(self) -> GroupTable:
