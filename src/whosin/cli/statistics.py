@@ -62,6 +62,8 @@ def _numbers(option: str, text: str) -> Array:
 
 
 def _cells(edges: Sequence[Array], columns: Sequence[str]) -> Callable[[Array], Array]:
+    from whosin.population import Histogram
+
     if len(edges) != len(columns):
         raise InputError(
             f"--edges must be given once for each column ({', '.join(columns)}), got {len(edges)}: they are public "
@@ -70,19 +72,8 @@ def _cells(edges: Sequence[Array], columns: Sequence[str]) -> Callable[[Array], 
     for part in edges:
         if len(part) < 2 or not (np.diff(part) > 0).all():
             raise InputError(f"--edges must be two or more rising numbers, got {', '.join(map(str, part))}")
-    sizes = [len(part) - 1 for part in edges]
-
-    def one_hot(records: Array) -> Array:
-        found = np.zeros((len(records), int(np.prod(sizes))))
-        places = [
-            np.searchsorted(part, column, side="right") - 1 for part, column in zip(edges, records.T, strict=True)
-        ]
-        inside = np.all([(place >= 0) & (place < size) for place, size in zip(places, sizes, strict=True)], axis=0)
-        cells = np.ravel_multi_index([place[inside] for place in places], sizes)
-        found[np.flatnonzero(inside), cells] = 1.0
-        return found.reshape(len(records), *sizes)
-
-    return one_hot
+    cells = Histogram(edges)
+    return lambda records: cells(records).reshape(len(records), *cells.shape)
 
 
 def _coefficients(records: Array) -> Array:

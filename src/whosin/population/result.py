@@ -35,7 +35,7 @@ class PopulationPrivacy(Promised):
     """
 
     mechanism: str
-    """"exponential", "gaussian" or "laplace"."""
+    """"exponential", "gaussian", "laplace" or "randomised response"."""
     pmp: PMP
     """The practical guarantee on these records: an upper limit."""
     dp: PureDP | ApproxDP
@@ -45,7 +45,7 @@ class PopulationPrivacy(Promised):
     dp_on_records: PureDP | ApproxDP
     """The paper's ε(X): the same over adjacent data sets of this pool, an upper limit where it is not exact."""
     per_record: NDArray[np.float64] = field(repr=False)
-    """One ε̃ a record, in the order of the records."""
+    """One ε̃ per record, in the order of the records."""
     per_record_lower: NDArray[np.float64] | None = field(repr=False)
     """Lower limits on each record's ε̃ where they are known (equal to per_record where it is exact)."""
     sensitivity: float | tuple[float, ...]

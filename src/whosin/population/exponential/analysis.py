@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 MOST_SUBSETS = 2 * 10**11
 AUTO_SUBSETS = 2 * 10**8
 METHODS = ("auto", "exact", "two_outcomes", "monte_carlo")
-LOSSES = ("distance", "squared")
+LOSSES = ("distance", "squared", "quantile")
 
 
 def exponential(
@@ -50,6 +50,7 @@ def exponential(
     clip: float,
     delta: float = 0.0,
     loss: str | Array = "distance",
+    quantile: float | None = None,
     sensitivity: float | None = None,
     train_fraction: float = 0.5,
     method: str = "auto",
@@ -74,9 +75,12 @@ def exponential(
         Largest norm of a record.
     delta : float, default 0
         δ of the practical guarantee.
-    loss : {"distance", "squared"} or matrix, default "distance"
-        Euclidean distance (the geometric median of the paper), its square, or the losses themselves, one row per record
-        and one column a candidate; then ``sensitivity`` is needed.
+    loss : {"distance", "squared", "quantile"} or matrix, default "distance"
+        Euclidean distance (the geometric median of the paper, in one column the median), its square, the check loss of
+        ``quantile`` in one column (candidates are then the places of a grid), or the losses themselves, one row per
+        record and one column for each candidate; then ``sensitivity`` is needed.
+    quantile : float, optional
+        With ``loss="quantile"``: which one, from 0 to 1.
     sensitivity : float, optional
         Largest change of a candidate's mean loss by replacing one record, computed for the named losses unless given.
         One that the records at hand contradict is refused.
@@ -127,7 +131,7 @@ def exponential(
     k = train_size(len(pool), train_fraction)
     options = numeric_records(candidates, "candidates", at_least=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        losses, change, spread = _losses(pool, options, clip, loss, sensitivity, k)
+        losses, change, spread = _losses(pool, options, clip, loss, quantile, sensitivity, k)
     if not (np.isfinite(losses).all() and np.isfinite([change, spread]).all()):
         raise InputError("records, candidates and clip must be numbers whose losses are finite, got larger ones")
     scale = epsilon / (2.0 * change) if change > 0.0 else 0.0
@@ -159,9 +163,17 @@ def exponential(
 
 
 def _losses(
-    pool: Array, options: Array, clip: float, loss: str | Array, sensitivity: float | None, k: int
+    pool: Array,
+    options: Array,
+    clip: float,
+    loss: str | Array,
+    quantile: float | None,
+    sensitivity: float | None,
+    k: int,
 ) -> tuple[Array, float, float]:
     """Losses of each record, the sensitivity of their mean, and the largest range of a logit change (times k/λ)."""
+    if (quantile is not None) != (isinstance(loss, str) and loss == "quantile"):
+        raise InputTypeError("quantile goes with loss='quantile', and loss='quantile' with quantile")
     if not isinstance(loss, str):
         matrix = numeric_records(loss, "loss")
         if matrix.shape != (len(pool), len(options)):
@@ -174,7 +186,11 @@ def _losses(
         return matrix, change, 2.0 * change * k
     if options.shape[1] != pool.shape[1]:
         raise InputError(f"candidates must have {pool.shape[1]} columns like the records, got {options.shape[1]}")
-    power = 1.0 if check_choice("loss", loss, LOSSES) == "distance" else 2.0
+    power = 2.0 if check_choice("loss", loss, LOSSES) == "squared" else 1.0
+    if quantile is not None:
+        losses, largest, spread = _check_losses(pool, options, clip, check_probability("quantile", quantile))
+        change = largest / k if sensitivity is None else _checked_sensitivity(sensitivity, losses, k)
+        return losses, change, spread
     distances = np.sqrt(np.maximum(0.0, _squared_distances(pool, options)))
     norms = np.linalg.norm(options, axis=1)
     largest = np.max((clip + norms) ** power - np.maximum(0.0, norms - clip) ** power)
@@ -183,6 +199,22 @@ def _losses(
     diameter = float(np.sqrt(np.max(_squared_distances(options, options))))
     spread = 2.0 * diameter if power == 1.0 else 4.0 * clip * diameter
     return losses, change, spread
+
+
+def _check_losses(pool: Array, places: Array, clip: float, level: float) -> tuple[Array, float, float]:
+    """Losses q·(x - w)₊ + (1 - q)·(w - x)₊, their largest change by x in [-clip, clip], and the range of such a change.
+
+    In w the loss has slopes between -q and 1 - q, so the difference of two candidates' losses changes by no more than
+    their distance.
+    """
+    if places.shape[1] != 1:
+        raise InputError(f"loss='quantile' needs one column, got {places.shape[1]}")
+
+    def loss(x: Array) -> Array:
+        return np.asarray(np.maximum(level * (x - places[:, 0]), (level - 1.0) * (x - places[:, 0])))
+
+    ends, nearest = loss(np.array([[-clip], [clip]])), loss(np.clip(places[:, 0], -clip, clip))
+    return loss(pool), float(np.max(ends - nearest)), float(np.ptp(places))
 
 
 def _checked_sensitivity(sensitivity: float, losses: Array, k: int) -> float:

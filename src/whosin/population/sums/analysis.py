@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_callable, check_choice, check_number, check_probability
+from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number, check_probability
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
 from whosin.population.pool import clipped, totals, train_size, widest_distance
@@ -53,7 +53,7 @@ def gaussian(
     *,
     epsilon: Numbers,
     delta: float,
-    clip: Numbers,
+    clip: Numbers | None = None,
     query: Query | Sequence[Query] = "mean",
     person: Any = None,
     train_fraction: float = 0.5,
@@ -76,10 +76,12 @@ def gaussian(
         and the result states what they add up to at this δ.
     clip : float or list of float
         Largest ℓ2 norm of a record's contribution; longer ones are scaled down. One for each query if they are several.
+        Not needed for queries that know it: :class:`Histogram` and :class:`RegressionMoments`.
     query : {"mean", "sum"} or callable, or a list of them, default "mean"
         What is released: the mean or the sum of the clipped rows; or a function from the matrix of records to a
-        matrix of contributions, one row per record, which are clipped and averaged. A list: all of them, of the same
-        drawn records, each with noise of its own.
+        matrix of contributions, one row per record, which are clipped and averaged, such as :class:`Histogram` (also
+        contingency tables) or :class:`RegressionMoments`. A list: all of them, of the same drawn records, each with
+        noise of its own.
     person : array-like, optional
         Whose record each row is, a person's or a household's name: whole persons are drawn, each contributes the sum of
         its rows, ``clip`` limits that sum, "mean" divides by the number of persons drawn, and ``per_record`` has one ε̃
@@ -146,7 +148,7 @@ def laplace(
     records: Any,
     *,
     epsilon: float,
-    clip: float,
+    clip: float | None = None,
     delta: float = 0.0,
     query: Query = "mean",
     person: Any = None,
@@ -196,8 +198,12 @@ class _Pool:
         return widest_distance(self.contributions)
 
 
-def _pool(records: Any, clip: float, query: Query, person: Any, train_fraction: float) -> _Pool:
+def _pool(records: Any, clip: float | None, query: Query, person: Any, train_fraction: float) -> _Pool:
     matrix = numeric_records(records)
+    if clip is None:
+        clip = getattr(query, "reach", None) if person is None else None
+    if clip is None:
+        raise InputTypeError("clip is needed: the largest norm of a contribution, known without the records")
     rows = matrix
     if callable(query):
         rows = numeric_records(query(matrix))
@@ -210,7 +216,8 @@ def _pool(records: Any, clip: float, query: Query, person: Any, train_fraction: 
     rows = clipped(rows if person is None else totals(rows, person), clip)
     size = train_size(len(rows), train_fraction)
     share = 1.0 if query == "sum" else 1.0 / size
-    return _Pool(rows * share, size, 2.0 * clip * share)
+    apart = 2.0 * clip if person is not None else min(2.0 * clip, getattr(query, "width", math.inf))
+    return _Pool(rows * share, size, apart * share)
 
 
 def _one_each(name: str, value: Any, queries: int) -> list[Any] | None:
