@@ -108,23 +108,33 @@ def test_calibrate_a_sampling_rate(reader):
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "why"),
     [
-        "target=accuracy&value=0.4",
-        "find=mip&target=posterior",
-        "find=dpsgd&target=posterior",
-        "find=sampling_rate&target=accuracy",
-        "find=dpsgd&target=accuracy&value=0.5",
-        "value=2",
+        ("target=accuracy&value=0.4", "accuracy=0.4 cannot be reached"),
+        ("find=mip&target=posterior", "target must be one of accuracy, advantage, tpr for mip"),
+        ("find=dpsgd&target=posterior", "target must be one of accuracy, advantage, tpr for dpsgd"),
+        ("find=sampling_rate&target=accuracy", "target must be one of posterior for sampling_rate"),
+        ("find=dpsgd&target=accuracy&value=0.5", "accuracy=0.5 cannot be reached by any finite noise"),
     ],
 )
-def test_calibrate_refuses(reader, query):
+def test_calibrate_refuses(reader, query, why):
+    """A wish that cannot be fulfilled is an error of the API and an answer of the page, in the same words."""
     answer = reader.get(f"/api/calibrate?{query}")
     assert answer.status_code == 422
     assert list(answer.json()) == ["error"]
+    assert answer.json()["error"].startswith(why)
     page = reader.get(f"/calibrate/answer?{query}")
-    assert page.status_code in (200, 422)
-    assert "cannot be had" in page.text or "value" in page.text
+    assert page.status_code == 200
+    assert f"This cannot be had: {answer.json()['error']}." in html.unescape(page.text)
+
+
+def test_a_wish_outside_its_range(reader):
+    """What is no wish at all is an error of both, in the same words."""
+    answer, page = reader.get("/api/calibrate?value=2"), reader.get("/calibrate/answer?value=2")
+    assert (answer.status_code, page.status_code) == (422, 422)
+    assert answer.json() == {"error": "value: Input should be less than or equal to 1"}
+    assert answer.json()["error"] in html.unescape(page.text)
+    assert "cannot be had" not in page.text
 
 
 def test_printed_parameters_are_on_the_safe_side(reader):

@@ -187,15 +187,16 @@ def test_ties_stand_without_regard_to_sides():
 
 @pytest.mark.parametrize("queries", [1, 3])
 def test_scores_of_a_null_audit_tell_nothing(queries):
-    """Mean AUC of 8 audits without a leak: within .03 of a half. With ratios that count a record it was .57."""
+    """Mean AUC of 40 audits without a leak: within .02 of a half, five standard errors. It was .57 with ratios that
+    count a record."""
     rng = np.random.default_rng(queries)
     values = []
-    for _ in range(8):
+    for _ in range(40):
         x, y = rng.normal(size=(285, queries)), rng.normal(size=(285, queries))
         table = audit(x, y).individual
         ranks = rankdata(table.score)[:285]
         values.append((ranks.sum() - 285 * 286 / 2) / 285**2)
-    assert np.mean(values) == pytest.approx(0.5, abs=0.03)
+    assert np.mean(values) == pytest.approx(0.5, abs=0.02)
 
 
 def test_plot():

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from null_audits import judge_alarms
 from scipy.stats import binom
 from sklearn.tree import DecisionTreeClassifier
 
@@ -26,11 +27,9 @@ def panel(rng, leak=0.0):
 
 
 def test_false_alarms_are_at_most_nominal():
-    """16 audits at 2.5 %: more than 3 alarms have a chance of .001; tests/long has more runs."""
-    assert binom.sf(3, 16, 0.025) < 0.001
+    """Null audits, looked at with two levels; tests/long has 300."""
     rng = np.random.default_rng(0)
-    alarms = sum(audit(*panel(rng), person=WHOSE).advantage.lower > 0 for _ in range(16))
-    assert alarms <= 3
+    judge_alarms(audit(*panel(rng), person=WHOSE) for _ in range(16))
 
 
 def test_rows_taken_for_people_cry_wolf():
