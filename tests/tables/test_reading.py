@@ -166,20 +166,79 @@ def test_odd_files_read_as_the_csv_module_reads_them(tmp_path, content):
 def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
     monkeypatch.setattr(text, "_CHUNK", chunk)
 
-    def rows(body, width):
-        layout = text.Layout("x", Dialect(","), tuple(map(str, range(width))), 0, 1, (), (False,) * width)
-        return text.is_regular(np.frombuffer(body, dtype=np.uint8), layout)
+    def read(body, width, numeric=None):
+        numbers = (False,) * width if numeric is None else numeric
+        names, no = tuple(map(str, range(width))), (False,) * width
+        layout = text.Layout("x", Dialect(","), names, 0, 1, (), numbers, ".", no)
+        return text.Piece(body, 0, 1).columns(layout)
 
     body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
-    assert rows(body, 2)[0] == 4
-    for odd, width in ((body, 3), (body + b"\n5", 2), (body + b"\n", 2), (b'1,x"y', 2), (b'1,"y', 2), (b'x"1,2"y', 1)):
-        assert rows(odd, width)[0] == 0
-    for odd, width in ((b"1\n\n2", 1), (b"1,2\n3\n4,5,6", 2), (b"1,2\n\n3,4", 2), (b"1,2,3\n4", 2)):
-        assert rows(odd, width)[0] == 0
-    assert rows(b"1,2\n3,4\n05,6", 2) == (3, [True, False])
-    assert rows(b"01,0\n0,04\n5,0", 2) == (3, [True, True])
-    assert rows(b"0,0.5\n10,00", 2) == (2, [False, True])
-    assert rows(b"7\n8", 1) == (2, [False])
+    found = read(body, 2)
+    assert found["1"].cells.cast(pl.String).fill_null("").to_list() == ['a,\n"b', "c", "", "\n"]
+    assert [text.Piece(body, 0, 7).places(found)(row) for row in range(4)] == [7, 9, 10, 11]
+    for odd, width in (
+        (body, 3),
+        (body + b"\n5", 2),
+        (body + b"\n\n", 2),
+        (b'1,x"y', 2),
+        (b'1,"y', 2),
+        (b'x"1,2"y', 1),
+    ):
+        assert read(odd, width) is None
+    for odd, width in ((b"1\n\n2", 1), (b"1,2\n3\n4,5,6", 2), (b"1,2\n\n3,4", 2), (b"1,2,3\n4", 2), (b"\n1\n2", 1)):
+        assert read(odd, width) is None
+    assert read(b'1,2\n3\n4,"5,6"', 2) is None  # a separator within a cell does not make up for one that lacks
+    assert read(b'"1\n2",3\n4,5\n\n', 2) is None
+    for labels in (
+        b"1,2\n3,4\n05,6",
+        b"01,0\n0,4\n5,0",
+        b"1,2\n1,04",
+        b'1,"05"\n2,3',
+        b"1, 05\n2,3",
+        b"1,2\n1,9007199254740993",
+    ):
+        assert all(cells.text for cells in read(labels, 2, (True, True)).values()), labels
+    for numbers in (b"0,0.5\n10,0", b"-0,100\n1e05,2", b"7,8"):
+        assert not any(cells.text for cells in read(numbers, 2, (True, True)).values()), numbers
+    mixed = read(b"x 05,1\n07,2\ny,3", 2, (False, True))
+    assert (mixed["0"].text, mixed["1"].text) == (True, False)
+
+
+CELLS = [
+    ["1", "2", "10", "0"], ["1.5", "2", "-3e4"], ["01", "1", "2"], ["a", "b", "c,d", 'e"f', "g\nh"], ["1", "?", "3"],
+    ["2020-01-01", "2021-05-06"], ["1", "NA", ""], ["x", "", ""], ["1,5", "2", "3,25"], ["1,234", "2"],
+    ["1.234", "2,5"], [" 5", "6 ", "7"], ["True", "False"], ["9007199254740993", "1"], ["05 x", "y"], ["nan", "1"], ["-", "5"],
+    ["", "NA"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_quick_way_reads_what_the_csv_module_reads(monkeypatch, seed):
+    import csv
+    import io
+    import random
+
+    rng = random.Random(seed)
+    pools = [rng.choice(CELLS) for _ in range(rng.randint(1, 5))]
+    file = io.StringIO(newline="")
+    style = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    separator = rng.choice(",;\t")
+    writer = csv.writer(file, delimiter=separator, lineterminator="\n", quoting=style)
+    writer.writerow([f"name {i}" for i in range(len(pools))])
+    writer.writerows([[rng.choice(pool) for pool in pools] for _ in range(rng.choice([1, 2, 5, 40, 300]))])
+    data, missing = file.getvalue().encode(), rng.choice([None, None, ("-9", "x"), ("x",)])
+
+    def read():
+        dialect = Dialect(separator, missing=missing, decimal=rng.choice([None, "."]), header=True)
+        series, remarks, place = text.series_from_text(data, "x", dialect)
+        table = as_table(pl.DataFrame([cells.alias(name) for name, cells in series.items()]))
+        return table.fingerprint(), remarks, [place(row) for row in range(len(table))]
+
+    state = rng.getstate()
+    quick = read()
+    rng.setstate(state)
+    monkeypatch.setattr(text.Piece, "columns", lambda piece, layout: None)
+    assert read() == quick, data
 
 
 BROKEN_UTF8 = "a,b\nKöln,2\n".encode() + "München,3\n".encode("latin-1")

@@ -5,157 +5,234 @@ A column is read as numbers if all its cells read so, blanks around them and mis
 the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and dates, and a
 remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs where that
 makes numbers of a column, and in at least one column of the file they cannot be thousands.
+
+What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
+is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from whosin.errors import InputError
-from whosin.tables.columns import EXACT
-from whosin.tables.dialect import MISSING, WORDS, Dialect
+from whosin.tables.columns import EXACT, coded
+from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WORDS, Dialect
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["dates_in", "read_columns"]
+__all__ = ["Cells", "Facts", "Forms", "dates_in"]
 
+TEXT, NUMBER, COMMA = "text", "number", "number with a comma"
 _DATES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f%#z")
-_WITH_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+|\d*)(,\d+)?([eE][+-]?\d+)?$"
-_LOOK = 1000
+_LOOK = 2**15
 """Cells that say whether a column has few distinct ones."""
-_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 
 
-def read_columns(
-    columns: Mapping[str, pl.Series], dialect: Dialect, raw: Sequence[str], place: Callable[[str, int], str]
-) -> tuple[dict[str, pl.Series], list[str]]:
-    """Return columns of text, each read as a whole, and remarks; what is numbers already stays.
+@dataclass(frozen=True)
+class Cells:
+    """A column, or a piece of it: text, or numbers that were read as such."""
 
-    ``raw`` names columns that stay text, and ``place`` says in errors where a column has its row of some number.
-    """
-    import polars as pl
+    cells: pl.Series
+    """Text, a categorical if the distinct ones are few, or numbers."""
+    values: pl.Series
+    """The distinct texts, rising, if they are few, or else all cells: what is to be looked at."""
+    codes: NDArray[np.int32] | None = None
+    """For each cell its place among the distinct ones, -1 where it is missing; None if ``values`` are all."""
 
-    decimal = dialect.decimal or "."
-    if dialect.blanks:
-        columns = {name: c.str.strip_chars_start(" ") if c.dtype == pl.String else c for name, c in columns.items()}
-    series = {name: _read(cells, dialect.missing, decimal, stay=name in raw) for name, cells in columns.items()}
-    remarks = []
-    if dialect.decimal is None and dialect.separator != ",":
-        commas = _with_commas({name: columns[name] for name in columns if name not in raw}, series, dialect.missing)
-        series |= commas
-        remarks += [f"commas are decimal signs in {_listed(commas)}"] if commas else []
-    for name, cells in columns.items():
-        if series[name].dtype.is_float() and (endless := series[name].is_infinite()).any():
+    @classmethod
+    def of(cls, cells: pl.Series, dialect: Dialect) -> Cells:
+        """Take cells as they are in the file; a blank that follows every separator is no part of them."""
+        import polars as pl
+
+        if cells.dtype != pl.String:
+            return cls(cells, cells)
+        bare = cells.str.strip_chars_start(" ") if dialect.blanks else cells
+        if 2 * bare.head(_LOOK).n_unique() > min(len(bare), _LOOK):
+            return cls(bare, bare)
+        drawn = bare.cast(pl.Categorical)
+        return cls(drawn, *coded(drawn))
+
+    @property
+    def text(self) -> bool:
+        """Whether the cells are text."""
+        return not self.cells.dtype.is_numeric()
+
+    def spread(self, read: pl.Series) -> pl.Series:
+        """Return what was made of the distinct cells for all cells."""
+        if read is self.values or self.codes is None:
+            return self.cells if read is self.values else read
+        return read.extend_constant(None, 1).gather(np.where(self.codes < 0, len(read), self.codes))
+
+    def matches(self, pattern: str) -> int:
+        """Count the matches of a pattern in cells of text."""
+        found = self.values.str.count_matches(pattern).fill_null(0).to_numpy()
+        if self.codes is None or not found.any():
+            return int(found.sum())
+        return int(np.append(found, 0)[self.codes].sum())
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the cells of a column, or of a piece of it, can be read as."""
+
+    known: bool = False
+    """Whether a cell is neither missing nor a word for it."""
+    forms: frozenset[str] = frozenset((NUMBER, COMMA, *_DATES))
+    """The forms in which all those cells read."""
+    labels: bool = False
+    """Whether some that read as numbers are no quantities: zeros in front, or too long for floats to tell apart."""
+    commas: bool = False
+    """Whether a cell has a comma."""
+    surely: bool = False
+    """Whether a comma cannot stand for thousands."""
+    words: Mapping[str, int] | None = None
+    """Rows of each word that would be missing among numbers and dates."""
+
+    def __add__(self, other: Facts) -> Facts:
+        """Join the facts of two pieces of a column."""
+        ours, theirs = self.words or {}, other.words or {}
+        return Facts(
+            self.known or other.known,
+            self.forms & other.forms,
+            self.labels or other.labels,
+            self.commas or other.commas,
+            self.surely or other.surely,
+            {word: ours.get(word, 0) + theirs.get(word, 0) for word in {**ours, **theirs}},
+        )
+
+    @classmethod
+    def of(cls, column: Cells, dialect: Dialect, *, commas: bool = False) -> Facts:
+        """Look at cells of text, or at numbers, which may have had commas."""
+        import polars as pl
+
+        cells = column.cells
+        if not column.text:
+            forms = {COMMA} if commas else {NUMBER, COMMA}
+            return cls(True, frozenset(forms), False, commas, commas) if cells.null_count() < len(cells) else cls()
+        bare = _without(column.values.str.strip_chars(), dialect.gaps).drop_nulls()
+        words = {}
+        if dialect.missing is None and (said := bare.is_in(list(WORDS))).any():
+            bare, words = bare.filter(~said), _counted(cells)
+        if bare.is_empty():
+            return cls(words=words)
+        numbers = bare.cast(pl.Float64, strict=False)
+        all_numbers = numbers.null_count() == 0
+        forms = {NUMBER} if all_numbers else {shape for shape in _DATES if _as_dates(bare, shape) is not None}
+        surely = False
+        if dialect.separator != ",":
+            marked = bare.filter(bare.str.contains(",", literal=True))
+            commas = not marked.is_empty()
+            surely = commas and not marked.str.contains(THOUSANDS).all()
+            forms |= {COMMA} if bare.str.contains(WITH_COMMA).all() else set()
+        large = bare.filter(numbers.abs() > EXACT)
+        zeros = bare.filter(bare.str.starts_with("0"))
+        labels = large.str.contains(r"^[+-]?\d+$").any() or zeros.str.contains(r"^0\d+$").any()
+        return cls(True, frozenset(forms), bool(labels), commas, surely, words)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The form of each column; made by :meth:`of`."""
+
+    dialect: Dialect
+    chosen: Mapping[str, str]
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Facts], dialect: Dialect, raw: Sequence[str] = ()) -> Forms:
+        """Choose a form for each column by what all its cells allow; ``raw`` names those that stay text."""
+        chosen = {name: TEXT if name in raw else _form(fact, dialect.decimal) for name, fact in facts.items()}
+        remarks = []
+        if dialect.decimal is None:
+            texts = [name for name, form in chosen.items() if form == TEXT and name not in raw]
+            commas = [name for name in texts if facts[name].commas and _form(facts[name], ",") == COMMA]
+            if any(facts[name].surely for name in commas):
+                chosen |= dict.fromkeys(commas, COMMA)
+                remarks.append(f"commas are decimal signs in {_listed(commas)}")
+        for name, form in chosen.items():
+            said = facts[name].words if form != TEXT else None
+            remarks += [
+                f"column {name!r}: {word!r} counts as missing in {count} rows" for word, count in (said or {}).items()
+            ]
+        return cls(dialect, chosen, tuple(remarks))
+
+    def read(self, name: str, column: Cells, place: Callable[[str, int], str]) -> pl.Series:
+        """Return cells of a column, or of a piece of it, in its form.
+
+        ``place`` says in errors where a column has its row of some number.
+        """
+        found = column.spread(self._typed(name, column.values)) if column.text else column.cells
+        if found.dtype.is_float() and (endless := found.is_infinite()).any():
             row = int(endless.arg_max() or 0)
             raise InputError(
-                f"{place(name, row)} must be a finite number, got {cells[row]!r} ({int(endless.sum())} such cells); "
-                "leave the column out, or name the word as a missing cell"
+                f"{place(name, row)} must be a finite number, got {column.cells[row]!r} ({int(endless.sum())} such "
+                "cells); leave the column out, or name the word as a missing cell"
             )
-        more = series[name].null_count() > cells.null_count()
-        if dialect.missing is None and more and series[name].dtype != cells.dtype:
-            remarks += _said(name, cells)
-    return series, remarks
+        return found
 
+    def _typed(self, name: str, cells: pl.Series) -> pl.Series:
+        import polars as pl
 
-def _read(cells: pl.Series, missing: Sequence[str] | None, decimal: str, *, stay: bool = False) -> pl.Series:
-    """Read a column by its distinct cells, if they are few: what they are decides."""
-    import polars as pl
-
-    if cells.dtype != pl.String:
-        return cells
-    if 2 * cells.head(_LOOK).n_unique() > min(len(cells), _LOOK):
-        return _typed(cells, missing, decimal, stay)
-    values = cells.unique()
-    read = _typed(values, missing, decimal, stay)
-    if read is values:
-        return cells
-    book = pl.DataFrame({"cell": values, "read": read})
-    return cells.to_frame("cell").join(book, on="cell", how="left", maintain_order="left", nulls_equal=True)["read"]
-
-
-def _typed(cells: pl.Series, missing: Sequence[str] | None, decimal: str, stay: bool) -> pl.Series:
-    bare = cells.str.strip_chars()
-    known = _without(bare, bare, MISSING if missing is None else missing)
-    text = _without(cells, bare, MISSING if missing is None else missing)
-    if stay or known.null_count() == len(known):
-        return text
-    for words in ((), WORDS if missing is None else ()):
-        kept = _without(known, known, words)
-        if kept.null_count() == len(kept):
-            break
-        numbers = _numbers(kept, decimal)
-        if numbers is not None:
-            return text if _are_labels(kept, numbers) else numbers
-        dates = dates_in(kept)
-        if dates is not None:
+        form, bare = self.chosen[name], cells.str.strip_chars()
+        if form == TEXT:
+            return _without(cells, self.dialect.gaps, bare)
+        words = WORDS if self.dialect.missing is None else ()
+        known = _without(bare, [*self.dialect.gaps, *words])
+        if form in _DATES:
+            dates = _as_dates(known, form)
+            assert dates is not None
             return dates
-    return text
+        if form == COMMA:
+            known = known.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        return known.cast(pl.Float64)
 
 
-def _without(cells: pl.Series, bare: pl.Series, words: Sequence[str]) -> pl.Series:
+def _form(fact: Facts, decimal: str | None) -> str:
+    """Return the form that all cells of a column allow, with this decimal sign."""
+    number = COMMA if decimal == "," else NUMBER
+    if not fact.known:
+        return TEXT
+    if number in fact.forms:
+        return TEXT if fact.labels else number
+    return next((shape for shape in _DATES if shape in fact.forms), TEXT)
+
+
+def _without(cells: pl.Series, words: Sequence[str], bare: pl.Series | None = None) -> pl.Series:
+    """Return cells with nothing where they, or what is ``bare`` of them, are one of some words."""
     import polars as pl
 
-    gone = bare.is_in(list(words))
+    gone = (cells if bare is None else bare).is_in(list(words))
     return pl.select(pl.when(~gone).then(cells)).to_series() if gone.any() else cells
 
 
-def _numbers(known: pl.Series, decimal: str) -> pl.Series | None:
+def _counted(cells: pl.Series) -> dict[str, int]:
+    """Count the words that may stand for missing cells."""
     import polars as pl
 
-    if decimal == ",":
-        if not known.str.contains(_WITH_COMMA).all():
-            return None
-        known = known.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    numbers = known.cast(pl.Float64, strict=False)
-    return numbers if numbers.null_count() == known.null_count() else None
-
-
-def _are_labels(known: pl.Series, numbers: pl.Series) -> bool:
-    """Whether what reads as numbers is no quantity: zeros in front, or too long for floats to tell apart."""
-    large = known.filter(numbers.abs() > EXACT)
-    return bool(large.str.contains(r"^[+-]?\d+$").any()) or bool(known.str.contains(r"^0\d+$").any())
-
-
-def _with_commas(
-    columns: Mapping[str, pl.Series], series: Mapping[str, pl.Series], missing: Sequence[str] | None
-) -> dict[str, pl.Series]:
-    """Return the columns of text that commas as decimal signs make numbers; none if they may all be thousands."""
-    import polars as pl
-
-    found, sure = {}, False
-    for name, cells in columns.items():
-        if series[name].dtype == pl.String and cells.str.contains(",", literal=True).any():
-            numbers = _read(cells, missing, ",")
-            if numbers.dtype != pl.String:
-                found[name] = numbers
-                marked = cells.filter(cells.str.contains(",", literal=True)).str.strip_chars()
-                sure = sure or not marked.str.contains(_THOUSANDS).all()
-    return found if sure else {}
-
-
-def _said(name: str, cells: pl.Series) -> list[str]:
-    """Name the words that counted as missing in a column of numbers or dates."""
-    bare = cells.str.strip_chars()
-    found = bare.filter(bare.is_in(list(WORDS))).value_counts(sort=True)
-    return [f"column {name!r}: {word!r} counts as missing in {count} rows" for word, count in found.iter_rows()]
+    bare = cells.cast(pl.String).str.strip_chars()
+    return dict(bare.filter(bare.is_in(list(WORDS))).value_counts(sort=True).iter_rows())
 
 
 def dates_in(known: pl.Series) -> pl.Series | None:
     """Return text as dates if every cell reads as one in the same form."""
-    filled = known.drop_nulls()
-    first = "" if filled.is_empty() else str(filled[0])
-    if not (first[:4].isdigit() and first[4:5] == "-"):
+    return next((dates for shape in _DATES if (dates := _as_dates(known, shape)) is not None), None)
+
+
+def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:
+    filled = known.drop_nulls().head(1).to_list()
+    if filled and not (filled[0][:4].isdigit() and filled[0][4:5] == "-"):
         return None
     iso = known.str.replace(" ", "T", literal=True)
-    for shape in _DATES:
-        dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
-        if dates.null_count() == known.null_count():
-            return dates
-    return None
+    dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
+    return dates if dates.null_count() == known.null_count() else None
 
 
-def _listed(names: Mapping[str, object]) -> str:
-    shown = ", ".join(repr(name) for name in list(names)[:5])
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more columns"

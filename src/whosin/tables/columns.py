@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +17,18 @@ from whosin.errors import InputError, InputTypeError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "as_category", "column_from_series", "nothing"]
+__all__ = ["Column", "Kind", "as_category", "coded", "column_from_series", "for_each", "nothing"]
 
+T = TypeVar("T")
+R = TypeVar("R")
 Kind = Literal["number", "date", "category"]
 
 EXACT = 2**53 - 1
 """Whole numbers up to here are told apart by 64-bit floats, from each other and from larger ones."""
+_LOOK, _FEW = 2**15, 2**14
+"""If so many first texts have at most so many distinct ones, polars codes them as it does categoricals."""
+_MANY = 2**16
+"""Rows from which on columns are made on threads."""
 TRUTH = {"true", "false"}
 """Words, in lower case, that make a column of text one of truth values."""
 
@@ -97,6 +106,14 @@ def date_text(seconds: float) -> str:
     return str(day) if day == moment else str(moment)
 
 
+def for_each(make: Callable[[T], R], items: Sequence[T], rows: int) -> list[R]:
+    """Return what is made of each item, a column for one; with many rows on threads, as polars and NumPy allow."""
+    if rows < _MANY or len(items) < 2:
+        return [make(item) for item in items]
+    with ThreadPoolExecutor(min(len(items), os.cpu_count() or 1)) as pool:
+        return list(pool.map(make, items))
+
+
 def column_from_series(series: pl.Series, place: str, *, category: bool = False) -> Column:
     """Return a polars series as a column.
 
@@ -126,11 +143,11 @@ def _plain(series: pl.Series, place: str, raw: bool) -> Column:
     if dtype.is_integer() and _inexact(series):
         return _text(series.cast(pl.String), raw=True)
     if dtype.is_numeric():
-        return _numbers(_finite(_floats(series), place), "number", "numbers")
+        return _numbers(_floats(series), "number", "numbers", place)
     if dtype.is_temporal():
         return _dates(series)
     if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return _text(series.cast(pl.String), raw)
+        return _text(series.cast(pl.String) if dtype == pl.Enum else series, raw)
     raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
 
 
@@ -142,22 +159,24 @@ def _inexact(series: pl.Series) -> bool:
 def _floats(series: pl.Series) -> NDArray[np.float64]:
     import polars as pl
 
-    return np.array(series.cast(pl.Float64).fill_null(np.nan).to_numpy(), dtype=np.float64)
+    floats = series.cast(pl.Float64)
+    return (floats.fill_null(np.nan) if floats.null_count() else floats).to_numpy()
 
 
-def _finite(values: NDArray[np.float64], place: str) -> NDArray[np.float64]:
-    endless = np.isinf(values)
-    if endless.any():
+def _numbers(values: NDArray[np.float64], kind: Kind, holds: str, place: str = "") -> Column:
+    """Return numbers without minus zero and odd kinds of NaN; refuse endless ones, where that is asked for."""
+    plain = values + 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(plain.sum()):
+            return Column(kind, holds, plain)
+    gone, endless = np.isnan(plain), np.isinf(plain)
+    if place and endless.any():
         row = int(np.argmax(endless))
         raise InputError(
             f"{place} must hold finite numbers, got {values[row]} in row {row} ({int(endless.sum())} such rows)"
         )
-    return values
-
-
-def _numbers(values: NDArray[np.float64], kind: Kind, holds: str) -> Column:
-    plain = np.where(np.isnan(values), np.nan, values) + 0.0
-    return Column(kind, holds, plain) if not np.isnan(plain).all() else nothing(len(plain))
+    plain[gone] = np.nan
+    return nothing(len(plain)) if gone.all() else Column(kind, holds, plain)
 
 
 def _dates(series: pl.Series) -> Column:
@@ -176,16 +195,32 @@ def _dates(series: pl.Series) -> Column:
 
 
 def _text(series: pl.Series, raw: bool) -> Column:
-    import polars as pl
-
-    labels = series.drop_nulls().unique().sort()
-    book = pl.DataFrame({"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
-    coded = series.to_frame("label").join(book, on="label", how="left", maintain_order="left")["code"]
-    codes = coded.fill_null(-1).to_numpy()
+    labels, codes = coded(series)
     words = labels.to_list()
     if not raw and len(words) <= 6 and {word.strip().lower() for word in words} <= TRUTH:
         return _categories([word.strip().capitalize() for word in words], codes, "truth values")
-    return Column("category", "text", np.array(codes, dtype=np.int32), tuple(words))
+    return Column("category", "text", codes, tuple(words))
+
+
+def coded(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
+    """Return the distinct texts of a column, rising, and for each cell the number of its own, -1 where it is missing.
+
+    O(n + k log k) for k distinct ones.
+    """
+    import polars as pl
+
+    if series.dtype == pl.Categorical or series.head(_LOOK).n_unique() <= _FEW:
+        drawn = series.cast(pl.Categorical)
+        kinds = drawn.unique().drop_nulls()
+        order = kinds.cast(pl.String).arg_sort().to_numpy()
+        book = np.full(int(kinds.to_physical().max() or 0) + 2, -1, dtype=np.int32)  # type: ignore[arg-type]
+        book[kinds.to_physical().to_numpy()[order]] = np.arange(len(order), dtype=np.int32)
+        places = drawn.to_physical().fill_null(len(book) - 1).to_numpy()
+        return kinds.cast(pl.String).gather(order), book[places]
+    labels = series.drop_nulls().unique().sort()
+    book_frame = pl.DataFrame({"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+    joined = series.to_frame("label").join(book_frame, on="label", how="left", maintain_order="left")
+    return labels, joined["code"].fill_null(-1).to_numpy()
 
 
 def _categories(labels: Any, codes: NDArray[Any], holds: str) -> Column:

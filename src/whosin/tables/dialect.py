@@ -14,12 +14,16 @@ from itertools import islice
 
 from whosin.errors import InputError, check_choice, check_whole
 
-__all__ = ["MISSING", "WORDS", "Dialect", "decoded", "first_rows", "is_number"]
+__all__ = ["MISSING", "THOUSANDS", "WITH_COMMA", "WORDS", "Dialect", "decoded", "first_rows", "is_number"]
 
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Cells that are missing wherever they stand, blanks around them aside."""
 WORDS = ("?", "-", "--", ".", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "None", "none")
 """Cells that are missing among numbers and dates; among labels they are labels."""
+WITH_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+(,\d+)?|\d+(,\d+)?|,\d+)([eE][+-]?\d+)?$"
+"""Numbers with decimal commas, in which points separate thousands."""
+THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
+"""Numbers in which commas may separate thousands."""
 _SEPARATORS = ("\t", ";", "|", ",")
 """In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
 _BLANK_ENDINGS = (".txt", ".data", ".dat")
@@ -62,6 +66,11 @@ class Dialect:
         check_whole("skip_lines", self.skip_lines)
         if self.encoding is not None:
             _check_encoding(self.encoding)
+
+    @property
+    def gaps(self) -> Sequence[str]:
+        """Cells that are missing wherever they stand; a cell with nothing in it always is."""
+        return MISSING if self.missing is None else ("", *self.missing)
 
     def recognised(self, head: str, whole: bool, ending: str) -> Dialect:
         """Return the dialect with separator and header filled in, by the first characters of the file."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
-from whosin.tables.columns import as_category, column_from_series
+from whosin.tables.columns import Column, as_category, column_from_series, for_each
 from whosin.tables.objects import series_from_objects
 from whosin.tables.table import Table, check_names
 
@@ -60,7 +60,11 @@ def table_from_series(
     """Return named polars series as a table."""
     check_names(tuple(series), name)
     chosen = _listed(categories, tuple(series), name)
-    columns = (column_from_series(s, _at(name, label), category=label in chosen) for label, s in series.items())
+
+    def make(label: str) -> Column:
+        return column_from_series(series[label], _at(name, label), category=label in chosen)
+
+    columns = for_each(make, list(series), max(map(len, series.values())))
     return Table(tuple(series), tuple(columns), name, tuple(notes))
 
 

@@ -43,14 +43,14 @@ _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", "
 
 @dataclass(frozen=True)
 class _Read:
-    """What a file has: its columns, remarks on how it was read, and the word and number for each row in errors."""
+    """What a file has: its columns, remarks on how it was read, and what tells the line of a row."""
 
     series: dict[str, pl.Series]
     remarks: Sequence[str] = ()
-    lines: NDArray[np.int64] | None = None
+    line: Callable[[int], int] | None = None
 
     def place(self, row: int) -> str:
-        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
+        return f"row {row}" if self.line is None else f"line {self.line(row)}"
 
 
 def read_table(
@@ -82,8 +82,8 @@ def read_table(
         How a text file is written. By default recognised: a tab, ``;``, ``|`` or ``,`` between cells, and blanks in
         .txt, .data and .dat; UTF-8, UTF-16 or Windows-1252; a point or a comma before decimals.
     missing : sequence of str, optional
-        Cells of text files that are missing, in every column, blanks around them aside. By default nothing at all, NA,
-        NaN, nan and null; and among numbers and dates also ``?``, ``-``, ``N/A`` and the like.
+        Cells of text files that are missing, in every column, blanks around them aside; an empty cell always is. By
+        default NA, NaN, nan and null; and among numbers and dates also ``?``, ``-``, ``N/A`` and the like.
     header : bool, optional
         Whether the first line of a text file has names. By default it has, unless all its cells are numbers, or some
         are and the labels beside them occur again below.
@@ -249,7 +249,7 @@ def _read_lines(data: bytes, origin: str) -> _Read:
     series = series_of(frame, origin)
     texts = [name for name, cells in series.items() if cells.dtype == pl.String]
     dates = {name: read for name in texts if (read := dates_in(series[name])) is not None}
-    return _Read({**series, **dates}, (), lines)
+    return _Read({**series, **dates}, (), lines.__getitem__)
 
 
 def _read_sheet(path: Path, sheet: str | None) -> _Read:

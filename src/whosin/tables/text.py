@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
@@ -19,23 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError
-from whosin.tables.cells import read_columns
-from whosin.tables.columns import EXACT
-from whosin.tables.dialect import MISSING, Dialect, decoded, first_rows, is_number
+from whosin.tables.cells import Cells, Facts, Forms
+from whosin.tables.columns import EXACT, for_each
+from whosin.tables.dialect import THOUSANDS, WITH_COMMA, Dialect, decoded, first_rows, is_number
 from whosin.tables.table import check_names
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Layout", "irregular_frames", "is_regular", "series_from_text"]
+__all__ = ["Layout", "Piece", "irregular_frames", "series_from_text"]
 
 Bytes = NDArray[np.uint8]
 
-_CHUNK = 2**18
+_CHUNK = 2**17
 _HEAD = 2**16
 """Bytes that are looked at to recognise how a file is written."""
 _QUOTE = ord('"')
 _NEWLINE = ord("\n")
+_BLANK = ord(" ")
+_ZERO = ord("0")
 _BLOCK_ROWS = 2**17
 
 
@@ -54,6 +57,12 @@ class Layout:
     remarks: tuple[str, ...]
     numeric: tuple[bool, ...] = field(repr=False)
     """For each column whether the first rows have numbers in it."""
+    decimal: str = field(default=".", repr=False)
+    """The decimal sign of these."""
+    commas: tuple[bool, ...] = field(default=(), repr=False)
+    """For each column whether the first rows have a comma in it."""
+    words: tuple[str, ...] = field(default=(), repr=False)
+    """Words for missing cells, if there are some among these numbers."""
 
     @classmethod
     def of(cls, data: bytes, origin: str, dialect: Dialect, ending: str) -> Layout:
@@ -80,19 +89,30 @@ class Layout:
             end, line_end = _after_names(data, start, line, str(found.separator))
         check_names(names, origin)
         columns = list(zip(*(row for row in rows if len(row) == len(names)), strict=True)) or [()] * len(names)
-        numeric = tuple(_are_numbers(cells) for cells in columns)
-        return cls(origin, found, tuple(names), end, line_end, tuple(remarks), numeric)
+        return cls(origin, found, tuple(names), end, line_end, tuple(remarks), *_numbers_in(columns, found))
 
     @property
     def separator(self) -> str:
         """What separates cells."""
         return str(self.dialect.separator)
 
+    def without_numbers(self, names: Sequence[str]) -> Layout:
+        """Read some columns as text, whatever they hold."""
+        numeric = (number and name not in names for number, name in zip(self.numeric, self.names, strict=True))
+        return replace(self, numeric=tuple(numeric))
+
+    def facts(self, name: str, column: Cells) -> Facts:
+        """Say what a column, or a piece of it, can be read as; numbers were read with the decimal sign."""
+        commas = False
+        if self.decimal == "," and not column.text:
+            commas = self.commas[self.names.index(name)] or bool((column.cells.floor() != column.cells).any())
+        return Facts.of(column, self.dialect, commas=commas)
+
 
 def series_from_text(
     data: bytes, origin: str, dialect: Dialect, ending: str = ".csv", raw: Sequence[str] = ()
-) -> tuple[dict[str, pl.Series], list[str], NDArray[np.int64]]:
-    """Return the columns of separated text, remarks on how they were read, and the line of each row.
+) -> tuple[dict[str, pl.Series], list[str], Callable[[int], int]]:
+    """Return the columns of separated text, remarks on how they were read, and what tells the line of a row.
 
     Parameters
     ----------
@@ -116,21 +136,35 @@ def series_from_text(
     data, remark = decoded(data, origin, dialect.encoding)
     layout = Layout.of(data, origin, dialect, ending)
     if layout.separator == " ":
-        data = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
+        data = single_blanks(data)
         layout = replace(Layout.of(data, origin, layout.dialect, ending), remarks=layout.remarks)
+    layout = layout.without_numbers(raw)
     if len(data) == layout.start or data[layout.start : layout.start + 2 * _HEAD].isspace():
         raise InputError(f"{origin} has names but no rows")
-    frame = _read_regular(data, layout)
-    if frame is not None:
-        lines = layout.first_line + np.arange(frame.height)
+    piece = Piece(data, layout.start, layout.first_line)
+    columns = piece.columns(layout)
+    if columns is not None:
+        place = piece.places(columns)
     else:
         parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
         frame, lines = pl.concat([part for part, _ in parts]), np.concatenate([part for _, part in parts])
-    columns = {name: frame.to_series(i) for i, name in enumerate(layout.names)}
-    series, remarks = read_columns(
-        columns, layout.dialect, raw, lambda name, row: f"{origin} line {lines[row]} column {name!r}"
-    )
-    return series, [*([] if remark is None else [remark]), *layout.remarks, *remarks], lines
+        columns = {name: Cells.of(frame.to_series(i), layout.dialect) for i, name in enumerate(layout.names)}
+        place = lines.__getitem__
+    cells, rows = columns, len(next(iter(columns.values())).cells)
+    facts = for_each(lambda name: layout.facts(name, cells[name]), layout.names, rows)
+    forms = Forms.of(dict(zip(layout.names, facts, strict=True)), layout.dialect, raw)
+
+    def where(name: str, row: int) -> str:
+        return f"{origin} line {place(row)} column {name!r}"
+
+    read = for_each(lambda name: forms.read(name, cells[name], where), layout.names, rows)
+    series = dict(zip(layout.names, read, strict=True))
+    return series, [*([] if remark is None else [remark]), *layout.remarks, *forms.remarks], place
+
+
+def single_blanks(data: bytes) -> bytes:
+    """Return lines whose cells are separated by any number of blanks with one between them."""
+    return re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
 
 
 def _remarks(asked: Dialect, found: Dialect, ending: str) -> list[str]:
@@ -169,99 +203,163 @@ def _after_names(data: bytes, start: int, line: int, separator: str) -> tuple[in
     return start, line + reader.line_num
 
 
-def _are_numbers(cells: Sequence[str]) -> bool:
-    known = [cell for cell in cells if cell not in MISSING]
-    return bool(known) and all(map(is_number, known))
+def _numbers_in(
+    columns: Sequence[Sequence[str]], dialect: Dialect
+) -> tuple[tuple[bool, ...], str, tuple[bool, ...], tuple[str, ...]]:
+    """Return what the first rows say, for the last fields of a layout."""
+    known = [[cell for cell in cells if cell not in dialect.gaps] for cells in columns]
+    decimal = _decimal(dialect, known)
+    numeric = [_are_numbers(cells, decimal) for cells in known]
+    if any(is_number(word) and float(word) == float(word) for word in dialect.gaps):
+        numeric = [False] * len(columns)  # a number that stands for a missing cell has to be seen as it is written
+    some = any(number and set(cells) & set(dialect.gaps) - {""} for number, cells in zip(numeric, columns, strict=True))
+    commas = tuple(any("," in cell for cell in cells) for cells in known)
+    return tuple(numeric), decimal, commas, tuple(dialect.gaps) if some else ()
+
+
+def _are_numbers(known: Sequence[str], decimal: str) -> bool:
+    reads = is_number if decimal == "." else re.compile(WITH_COMMA).match
+    return bool(known) and all(map(reads, known))
+
+
+def _decimal(dialect: Dialect, known: Sequence[Sequence[str]]) -> str:
+    """Return the decimal sign by the first rows: a comma where it makes numbers and cannot stand for thousands."""
+    if dialect.decimal is not None or dialect.separator == ",":
+        return dialect.decimal or "."
+    marked = (cell for cells in known if _are_numbers(cells, ",") for cell in cells if "," in cell)
+    return "," if any(not re.match(THOUSANDS, cell) for cell in marked) else "."
 
 
 def _lines(file: IO[bytes]) -> io.TextIOWrapper:
     return io.TextIOWrapper(file, encoding="utf-8", newline="", errors="ignore")
 
 
-def _read_regular(data: bytes, layout: Layout) -> pl.DataFrame | None:
-    """Return the cells as text, or numbers where the first rows have some and all read so; None if lines are odd."""
-    text = np.frombuffer(data, dtype=np.uint8)[layout.start : len(data) - data.endswith(b"\n")]
-    rows, labels = is_regular(text, layout)
-    if not rows:
+@dataclass(frozen=True)
+class Piece:
+    """Whole lines of a text file without its names, in UTF-8."""
+
+    data: bytes
+    start: int
+    """The byte at which they start."""
+    first_line: int
+    """The line of the file on which they start."""
+
+    @property
+    def text(self) -> Bytes:
+        """The bytes of the lines but the last line end."""
+        return np.frombuffer(self.data, dtype=np.uint8)[self.start : len(self.data) - self.data.endswith(b"\n")]
+
+    def columns(self, layout: Layout) -> dict[str, Cells] | None:
+        """Return the cells of lines that are not odd, numbers as such where the first rows have some and all are.
+
+        Odd are lines that are blank or have another number of cells, quotes within cells, and numbers of which the text
+        has to be seen: zeros in front, whole numbers beyond 2⁵³. polars itself refuses a line with too many cells and
+        fills one with too few, so all lines are whole if the separators of the file and those within cells add up.
+        O(bytes), a few passes beside that of polars.
+        """
+        ways = [layout.numeric] if any(layout.numeric) else []
+        with ThreadPoolExecutor(1) as pool:
+            scanned = pool.submit(_Scan.of, self.text, ord(layout.separator))
+            for way in (*ways, (False,) * len(layout.names)):
+                columns = self._columns(layout, way)
+                if columns is None or not scanned.result().is_borne_out_by(columns, layout):
+                    continue
+                if way is not layout.numeric or layout.decimal != "," or self._has_plain_commas(columns):
+                    return columns
         return None
-    missing = MISSING if layout.dialect.missing is None else layout.dialect.missing
-    quick = [number and not label for number, label in zip(layout.numeric, labels, strict=True)]
-    ways: list[tuple[list[bool], list[str] | None]] = [([False] * len(quick), None)]
-    if any(quick) and layout.dialect.decimal != "," and "" in missing:
-        ways = [(quick, None), (quick, list(missing)), *ways]
-    for numbers, words in ways:
-        frame = _parsed(data, layout, numbers, words)
-        if frame is not None and frame.height == rows and not _is_beyond(frame):
-            return frame
-    return None
+
+    def _columns(self, layout: Layout, numbers: Sequence[bool]) -> dict[str, Cells] | None:
+        frame = self._parsed(layout, numbers)
+        if frame is None or (frame.width == 1 and re.search(rb"^\n|\n\n", self.data[max(self.start - 1, 0) :])):
+            return None
+        made = for_each(lambda series: Cells.of(series, layout.dialect), frame.get_columns(), frame.height)
+        return dict(zip(layout.names, made, strict=True))
+
+    def _parsed(self, layout: Layout, numbers: Sequence[bool]) -> pl.DataFrame | None:
+        import polars as pl
+
+        schema = {str(i): pl.Float64 if number else pl.String for i, number in enumerate(numbers)}
+        try:
+            return pl.read_csv(
+                self.data,
+                has_header=False,
+                skip_lines=self.data.count(b"\n", 0, self.start),
+                schema=schema,
+                separator=layout.separator,
+                null_values=list(layout.words) if any(numbers) and layout.words else None,
+                decimal_comma=layout.decimal == ",",
+            )
+        except (pl.exceptions.PolarsError, OSError):
+            return None
+
+    def _has_plain_commas(self, columns: Mapping[str, Cells]) -> bool:
+        """Whether points, which would separate thousands beside decimal commas, stand in texts alone."""
+        return self.data.count(b".", self.start) == within(columns, r"\.")
+
+    def places(self, columns: Mapping[str, Cells]) -> Callable[[int], int]:
+        """Return what tells the line on which a row starts: line ends within cells count."""
+        import polars as pl
+
+        def place(row: int) -> int:
+            texts = (column.cells.head(row).cast(pl.String) for column in columns.values() if column.text)
+            return self.first_line + row + sum(int(cells.str.count_matches("\n").sum()) for cells in texts)
+
+        return place
 
 
-def _parsed(data: bytes, layout: Layout, numbers: Sequence[bool], missing: list[str] | None) -> pl.DataFrame | None:
-    import polars as pl
+@dataclass(frozen=True)
+class _Scan:
+    """What the bytes of lines say, to be held against the cells that polars made of them."""
 
-    schema = {str(i): pl.Float64 if number else pl.String for i, number in enumerate(numbers)}
-    try:
-        return pl.read_csv(
-            io.BytesIO(data),
-            has_header=False,
-            skip_lines=layout.first_line - 1,
-            schema=schema,
-            separator=layout.separator,
-            null_values=missing,
-        )
-    except (pl.exceptions.PolarsError, OSError):
-        return None
+    lines: int
+    """Line ends, in quotes or not."""
+    separators: int
+    zeros: int
+    """Zeros with another digit behind them that follow a separator, a line end, a quote or a blank, or are first."""
+    quotes: int
+    odd: bool
+    """Whether a quote opens within a cell, or never closes."""
 
+    @classmethod
+    def of(cls, text: Bytes, separator: int) -> _Scan:
+        """Pass over the bytes once, a part that fits into the cache at a time."""
+        lines = separators = quotes = 0
+        zeros, odd = int(re.match(rb"0\d", text[:2].tobytes()) is not None), False
+        for start in range(0, len(text), _CHUNK):
+            part = text[start : start + _CHUNK]
+            lines += int(np.count_nonzero(part == _NEWLINE))
+            separators += int(np.count_nonzero(part == separator))
+            ahead = text[start : start + _CHUNK + 2]
+            before = ahead[:-2]
+            found = ahead[1:-1] == _ZERO
+            found &= ahead[2:] - _ZERO < 10
+            found &= (before == separator) | (before == _NEWLINE) | (before == _QUOTE) | (before == _BLANK)
+            zeros += int(np.count_nonzero(found))
+            marks = np.flatnonzero(part == _QUOTE)
+            if len(marks):
+                opens = marks[quotes % 2 :: 2] + start
+                before = np.where(opens, text[opens - 1], _NEWLINE)
+                odd = odd or not ((before == separator) | (before == _NEWLINE) | (before == _QUOTE)).all()
+                quotes += len(marks)
+        return cls(lines, separators, zeros, quotes, bool(odd or quotes % 2))
 
-def _is_beyond(frame: pl.DataFrame) -> bool:
-    """Whether numbers are so large that they may be labels, or endless: then their text has to be seen."""
-    tops: list[Any] = [column.abs().max() for column in frame if column.dtype.is_float()]
-    return any(top is not None and top > EXACT for top in tops)
-
-
-def is_regular(text: Bytes, layout: Layout) -> tuple[int, list[bool]]:
-    """Return the number of lines, and for each column whether a cell starts with 0 and another digit.
-
-    The number is 0 if a line is blank or has another number of cells, or if a quote opens within a cell. O(bytes), a
-    piece at a time.
-    """
-    width, separator = len(layout.names), ord(layout.separator)
-    labels = np.zeros(width, dtype=bool)
-    labels[0] = re.match(rb'"?0\d', bytes(text[:3])) is not None
-    cells, inside, last = 0, False, _NEWLINE
-    for start in range(0, len(text), _CHUNK):
-        piece = text[start : start + _CHUNK]
-        quotes = piece == _QUOTE
-        quoted = bool(inside or quotes.any())
-        places = np.flatnonzero((piece == separator) | (piece == _NEWLINE) | quotes)
-        if quoted:
-            kinds = piece[places]
-            within = (np.cumsum(kinds == _QUOTE, dtype=np.uint32) & 1) != inside
-            opens = places[(kinds == _QUOTE) & within]
-            before = np.where(opens, piece[opens - 1], last)
-            if not ((before == separator) | (before == _NEWLINE) | (before == _QUOTE)).all():
-                return 0, labels.tolist()
-            inside = bool(within[-1]) if len(within) else inside
-            places = places[(kinds != _QUOTE) & ~within]
-        ends = piece[places] == _NEWLINE
-        first = (width - 1 - cells) % width
-        blank = width == 1 and (np.any(np.diff(places) == 1) or (last == piece[0] == _NEWLINE))
-        if blank or np.count_nonzero(ends) != len(ends[first::width]) or not ends[first::width].all():
-            return 0, labels.tolist()
-        found = _zeros_after(places, text[start : start + _CHUNK + 3], quoted)
-        labels[(cells + 1 + found) % width] = True
-        cells, last = cells + len(places), int(piece[-1])
-    return (0 if inside or (cells + 1) % width else (cells + 1) // width), labels.tolist()
+    def is_borne_out_by(self, columns: Mapping[str, Cells], layout: Layout) -> bool:
+        """Whether cells account for all separators and line ends, and no number among them may be a label."""
+        rows, width = len(next(iter(columns.values())).cells), len(columns)
+        inner = [within(columns, re.escape(mark)) if self.quotes else 0 for mark in ("\n", layout.separator)]
+        if self.odd or self.lines != rows - 1 + inner[0] or self.separators != rows * (width - 1) + inner[1]:
+            return False
+        numbers = [column.cells for column in columns.values() if not column.text]
+        tops = [end for cells in numbers for end in (cells.min(), cells.max()) if end is not None]
+        if any(abs(float(end)) > EXACT for end in tops):  # type: ignore[arg-type]
+            return False
+        pattern = rf'(?:^|[ "\n{re.escape(layout.separator)}])0[0-9]'
+        return not numbers or not self.zeros or self.zeros == within(columns, pattern)
 
 
-def _zeros_after(places: NDArray[np.int64], text: Bytes, quoted: bool) -> NDArray[np.int64]:
-    """Return which of the places are followed by a cell that starts with 0 and another digit, in quotes or not."""
-    ahead = np.append(text, np.zeros(3, dtype=np.uint8))
-    zeros = (ahead[:-1] == ord("0")) & (ahead[1:] - ord("0") < 10)
-    found = zeros[places + 1]
-    if quoted:
-        found |= (ahead[places + 1] == _QUOTE) & zeros[places + 2]
-    return np.flatnonzero(found)
+def within(columns: Mapping[str, Cells], pattern: str) -> int:
+    """Count the matches of a pattern in all cells of text."""
+    return sum(column.matches(pattern) for column in columns.values() if column.text)
 
 
 def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataFrame, NDArray[np.int64]]]:
