@@ -207,12 +207,13 @@ def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
 CELLS = [
     ["1", "2", "10", "0"], ["1.5", "2", "-3e4"], ["01", "1", "2"], ["a", "b", "c,d", 'e"f', "g\nh"], ["1", "?", "3"],
     ["2020-01-01", "2021-05-06"], ["1", "NA", ""], ["x", "", ""], ["1,5", "2", "3,25"], ["1,234", "2"],
-    ["1.234", "2,5"], [" 5", "6 ", "7"], ["True", "False"], ["9007199254740993", "1"], ["05 x", "y"], ["nan", "1"], ["-", "5"],
+    ["1.234", "2,5"],
+    [" 5", "6 ", "7"], ["True", "False"], ["9007199254740993", "1"], ["05 x", "y"], ["nan", "1"], ["-", "5"],
     ["", "NA"],
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(30))
 def test_the_quick_way_reads_what_the_csv_module_reads(monkeypatch, seed):
     import csv
     import io
