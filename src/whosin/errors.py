@@ -145,6 +145,11 @@ def check_prior(value: Any, name: str = "prior") -> float:
     return check_number(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
+def check_confidence(value: Any) -> float:
+    """Return a confidence level, strictly between 0 and 1."""
+    return check_number("confidence_level", value, low=0.0, high=1.0, open_low=True, open_high=True)
+
+
 def check_whole(name: str, value: Any, *, low: int = 0, high: int | None = None) -> int:
     """Return ``value`` as a whole number of at least ``low`` (and at most ``high``)."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):

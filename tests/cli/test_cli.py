@@ -273,7 +273,7 @@ MISTAKES = [
     (["calibrate", "--accuracy", "0.4"], "accuracy", "0.4", "cannot be reached"),
     (["calibrate", "--accuracy", "1.4"], "accuracy", "1.4"),
     (["calibrate", "--accuracy", "nan"], "accuracy", "nan"),
-    (["calibrate", "--accuracy", "0.6", "--advantage", "0.1"], "exactly one target", "accuracy, advantage"),
+    (["calibrate", "--accuracy", "0.6", "--advantage", "0.1"], "exactly one target", "got --accuracy, --advantage"),
     (["calibrate", "--tpr", "0.1"], "--fpr"),
     (["calibrate", "--fpr", "0.1"], "--tpr"),
     (["calibrate", "--accuracy", "0.6", "--steps", "10"], "--sample-rate"),
@@ -290,6 +290,13 @@ MISTAKES = [
     (["calibrate", "--accuracy", "0.6", "--mip", "--delta", "0.01"], "--delta"),
     (["calibrate", "--advantage", "0.1", "--sample-rate", "0.1", "--steps", "5", "--delta", "0.01"], "--delta"),
     (["calibrate", "--accuracy", "0.6", "--mip", "--prior", "0.1"], "--prior"),
+    # errors name options, never the arguments of Python
+    (["explain", "--zcdp", "-1"], "--zcdp must be", "-1"),
+    (["explain", "--practical-epsilon", "-1"], "--practical-epsilon must be", "-1"),
+    (["calibrate", "--tpr", "0.1", "--fpr", "0.5"], "--tpr (0.1, 0.5) cannot be reached"),
+    (["ledger", "add", "--name", "x"], "give --data, --fingerprint or --dataset"),
+    (["ledger", "add", "--name", "x", "--fingerprint", "zz"], "--fingerprint must be", "zz"),
+    (["ledger", "check", "--budget-epsilon", "-1"], "--budget-epsilon must be", "-1"),
     # bounds, and no such thing
     (["bounds"], "--epsilon"),
     (["bounds", "--epsilon", "-1"], "epsilon", "-1"),
@@ -333,7 +340,7 @@ def test_program_fails_with_one_line():
     done = program("calibrate", "--accuracy", "0.4")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("Error: accuracy=0.4 cannot be reached")
+    assert done.stderr.startswith("Error: --accuracy 0.4 cannot be reached")
     assert done.stderr.count("\n") == 1
 
 

@@ -96,7 +96,7 @@ def test_more_workers_change_no_bit(population):
 
 @pytest.mark.parametrize("population", [exponential, gaussian])
 def test_a_journal_of_draws_needs_a_seed(population, tmp_path):
-    with pytest.raises(InputError, match="rng is needed with a journal"):
+    with pytest.raises(InputError, match="rng must be given with a journal"):
         population(journal=tmp_path / "journal", rng=None)
 
 
@@ -109,7 +109,7 @@ def test_a_search_shares_a_journal(tasks, tmp_path):
     again = wi.population.largest_epsilon(POOL, **options)
     assert len(tasks) == drawn
     np.testing.assert_array_equal(first.per_record, again.per_record)
-    with pytest.raises(InputError, match="rng is needed with a journal"):
+    with pytest.raises(InputError, match="rng must be given with a journal"):
         wi.population.largest_epsilon(POOL, **options | {"rng": None})
 
 

@@ -76,5 +76,5 @@ def test_failures_are_not_kept(tmp_path):
 
 
 def test_a_journal_needs_a_seed(tmp_path):
-    with pytest.raises(InputError, match="rng is needed with a journal"):
+    with pytest.raises(InputError, match="rng must be given with a journal"):
         release(journal=tmp_path / "journal", rng=None)

@@ -307,7 +307,7 @@ def test_only_the_same_training_is_resumed(tmp_path):
         )
         assert np.array_equal(weights(fresh.model.module), weights(kept.model.module))
         assert left.exists()
-    with pytest.raises(InputError, match="rng must be given with journal"):
+    with pytest.raises(InputError, match="rng must be given with a journal"):
         train_dpsgd(net(), X, Y, journal=tmp_path / "j", **SETTINGS)
 
 

@@ -96,6 +96,12 @@ def calibrate(
             raise InputTypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
         _print_rate(wi.calibrate.sampling_rate(epsilon, posterior=posterior), epsilon, posterior, json)
         return
+    if len(targets) != 1:
+        given = {"tpr_at": "--tpr with --fpr"}
+        got = ", ".join(given.get(name, f"--{name}") for name in targets) or "none"
+        raise InputTypeError(
+            f"exactly one target is needed of --accuracy, --advantage, --posterior, or --tpr with --fpr, got {got}"
+        )
     guarantee: wi.Guarantee
     if sample_rate is not None and steps is not None:
         with render.spinner("Searching for the smallest noise"):

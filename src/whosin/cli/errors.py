@@ -19,6 +19,7 @@ from __future__ import annotations
 import errno
 import inspect
 import os
+import re
 import sqlite3
 import sys
 import traceback
@@ -41,7 +42,9 @@ _OPTIONS = {
     "estimator": "statistic",
     "groups": "group",
     "n_jobs": "jobs",
+    "rho": "zcdp",
     "rng": "seed",
+    "tpr_at": "tpr",
 }
 """Options that are called otherwise than the argument of the Python function."""
 
@@ -73,17 +76,20 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _named(message: str, command: Callable[..., None]) -> str:
-    """Put the option of a command where an error names the Python argument."""
-    word, space, rest = message.partition(" ")
-    if not rest.startswith(("must ", "is needed")):
-        return message
+    """Put the options of a command where an error names Python arguments, as ``x must be …`` or ``x=…``."""
+    options = {}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        if name in (word, _OPTIONS.get(word)):
-            (given,) = parameter.annotation.__metadata__
-            long = [part for part in given.param_decls or () if part.startswith("--")]
-            option = long[0] if long else "--" + name.replace("_", "-")
-            return f"{name.upper() if isinstance(given, ArgumentInfo) else option}{space}{rest}"
-    return message
+        (given,) = parameter.annotation.__metadata__
+        long = [part for part in given.param_decls or () if part.startswith("--")]
+        option = long[0].partition("/")[0] if long else "--" + name.replace("_", "-")
+        options[name] = name.upper() if isinstance(given, ArgumentInfo) else option
+    options = {word: options[name] for word, name in _OPTIONS.items() if name in options} | options
+    word, space, rest = message.partition(" ")
+    if word in options and rest.startswith(("must ", "is needed")):
+        message = f"{options[word]}{space}{rest}"
+    return re.sub(
+        r"\b(\w+)=(?=[^\s=])", lambda found: f"{options[found[1]]} " if found[1] in options else found[0], message
+    )
 
 
 def _told(error: BaseException, command: Callable[..., None]) -> tuple[str, int]:

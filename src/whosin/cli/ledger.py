@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json as json_text
+import math
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +13,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.promise import Number, takes_guarantee
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, check_number, short_repr
 
 if TYPE_CHECKING:
     from whosin.ledger import Budget, Entry, Ledger, Total
@@ -71,6 +73,8 @@ def add(
 
     if guarantee is not None and certificate is not None:
         raise InputTypeError("give one guarantee at most: --certificate has one already")
+    if data is None and fingerprint is None and dataset is None:
+        raise InputTypeError("give --data, --fingerprint or --dataset: from whom does the release come?")
     budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     book = _open(ledger)
     try:
@@ -219,6 +223,8 @@ def _data(path: Path | None, fingerprint: str | None) -> Any:
 
     if path is not None and fingerprint is not None:
         raise InputTypeError("give --data or --fingerprint, not both")
+    if fingerprint is not None and not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        raise InputError(f"--fingerprint must be 64 hexadecimal digits, got {short_repr(fingerprint)}")
     return fingerprint if path is None else read_table(path)
 
 
@@ -227,6 +233,9 @@ def _budget(epsilon: Number, delta: Number, advantage: Number) -> Budget | None:
 
     if epsilon is None and delta is not None:
         raise InputTypeError("--budget-delta goes with --budget-epsilon")
+    for name, value, most in (("epsilon", epsilon, math.inf), ("delta", delta, 1.0), ("advantage", advantage, 1.0)):
+        if value is not None:
+            check_number(f"--budget-{name}", value, low=0.0, high=most)
     return None if epsilon is None and advantage is None else Budget(epsilon, delta, advantage)
 
 

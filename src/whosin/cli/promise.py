@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.options import takes
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, check_number
 
 __all__ = ["ONE", "Number", "pairs_of", "takes_guarantee"]
 
@@ -61,7 +61,7 @@ def _guarantee(
     if epsilon is not None:
         return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
     if practical_epsilon is not None:
-        return wi.PMP(practical_epsilon, delta or 0.0)
+        return wi.PMP(check_number("practical_epsilon", practical_epsilon, low=0.0), delta or 0.0)
     if mu is not None:
         return wi.GaussianDP(mu, compared)
     if zcdp is not None:

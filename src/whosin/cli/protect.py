@@ -53,6 +53,10 @@ def protect(
     ] = None,
     gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
+    ball: Annotated[
+        str | None,
+        typer.Option(help="Pull the estimate into a ball before the noise: pilot, or a radius around a pilot."),
+    ] = None,
     subsets: Annotated[int, typer.Option(help="Random subsets that certify the median and cov.")] = 256,
     confidence_level: Annotated[float, typer.Option(help="Probability that a sampled certificate holds.")] = 0.95,
     seed: Annotated[
@@ -88,6 +92,7 @@ def protect(
                 noise=noise,
                 split=split,
                 train_fraction=train_fraction,
+                ball=_radius(ball),
                 subsets=subsets,
                 confidence_level=confidence_level,
                 n_jobs=jobs,
@@ -102,6 +107,13 @@ def protect(
         if dropped:
             typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
         _print(result.certificate, out)
+
+
+def _radius(ball: str | None) -> Any:
+    try:
+        return ball if ball is None or ball == "pilot" else float(ball)
+    except ValueError:
+        raise InputError(f"--ball must be pilot or a number, got {ball!r}") from None
 
 
 def _check_out(out: Path, force: bool) -> None:

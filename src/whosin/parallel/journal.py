@@ -35,7 +35,7 @@ _START = b'\n{"whosin journal": 1, '
 def check_seeded(journal: Any, rng: Any) -> None:
     """Refuse a journal of random draws without a seed: no other run would find them."""
     if journal is not None and rng is None:
-        raise InputError("rng must be given with journal (or --seed), so that another run finds the same draws")
+        raise InputError("rng must be given with a journal, so that another run finds the same draws")
 
 
 class Journal:

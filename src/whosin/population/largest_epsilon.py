@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import CalibrationError, check_choice, check_number, check_rng, check_whole
+from whosin.errors import CalibrationError, check_choice, check_confidence, check_number, check_rng, check_whole
 from whosin.population.exponential.analysis import exponential
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.analysis import gaussian, laplace
@@ -83,7 +83,7 @@ def largest_epsilon(
     low = check_number("smallest", smallest, low=0.0, open_low=True, open_high=True)
     high = check_number("largest", largest, low=low, open_high=True)
     count = check_whole("points", points, low=2)
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     most = count + min(count, REFINEMENTS)
     seeds = _seeds(rng, most)
     looks = 0

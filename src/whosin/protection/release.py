@@ -16,6 +16,7 @@ from whosin.errors import (
     InputTypeError,
     check_callable,
     check_choice,
+    check_confidence,
     check_number,
     check_whole,
 )
@@ -378,7 +379,7 @@ def _noise(noise: Any, norm: Any, split: Any) -> Noise:
 
 def _budget(subsets: Any, confidence_level: Any, n_jobs: Any, journal: Any, rng: Any) -> Budget:
     count = check_whole("subsets", subsets, low=0)
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     if n_jobs is not None and (check_whole("n_jobs", n_jobs, low=-(10**6)) == 0):
         raise InputError("n_jobs must be a number of processes or None, got 0")
     check_seeded(journal, rng)

@@ -115,6 +115,10 @@ def look(
         raise InputError("train must be a table, got none")
     whole = dict(tables)
     if person is not None:
+        if not any(person in table.names for table in tables.values()):
+            raise InputError(
+                f"person must be a column of a table, got {person!r}; there are {', '.join(tables['train'].names)}"
+            )
         tables = {
             role: table.select([name for name in table.names if name != person]) for role, table in tables.items()
         }

@@ -14,7 +14,7 @@ from whosin.auditing.measuring.groups import check_groups
 from whosin.auditing.measuring.limits import ADVANTAGE, could_show, gain_at_prior
 from whosin.auditing.measuring.metrics import check_metric
 from whosin.auditing.measuring.splits import Splits, split
-from whosin.errors import InputError, check_choice, check_number, check_probability, short_repr
+from whosin.errors import InputError, check_choice, check_confidence, check_probability, short_repr
 from whosin.risks import Risk
 
 __all__ = ["audit", "run_audit"]
@@ -157,7 +157,7 @@ def run_audit(
     >>> found.query, found.verdict.title
     ('loss of the model', 'Leak found, above the tolerated 0.1')
     """
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     assignment = check_choice("assignment", assignment, ASSIGNMENTS)
     metric = check_metric(metric)
     tolerate = None if tolerate is None else check_probability("tolerate", tolerate)

@@ -23,7 +23,7 @@ from whosin.auditing.releases.copies import NO_HOLDOUT
 from whosin.auditing.releases.release_size import ReleaseSize, release_size
 from whosin.auditing.releases.sides import Dependence, Drift, dependence, drift
 from whosin.auditing.releases.tables_to_answers import ReleaseAnswers, answer_queries
-from whosin.errors import AssumptionWarning, InputError, check_number, check_rng
+from whosin.errors import AssumptionWarning, InputError, check_confidence, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
 from whosin.risks import Risk
@@ -356,7 +356,7 @@ def audit_synthetic(
     none found
     """
     _check_one_training(assignment)
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     if holdout is None:
         raise InputError(f"holdout is missing. {NO_HOLDOUT}")
     report = progress if progress is not None else _silent

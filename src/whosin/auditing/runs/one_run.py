@@ -36,6 +36,7 @@ from whosin.errors import (
     ImplicationError,
     InputError,
     InputTypeError,
+    check_confidence,
     check_number,
     check_probability,
     check_whole,
@@ -295,7 +296,7 @@ def audit_one_run(
     >>> found.epsilon_lower > 1.0
     True
     """
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     delta = check_probability("delta", delta)
     values, inside = _canaries(scores, included, person)
     ways = _ways(guesses, len(values))

@@ -15,7 +15,7 @@ from whosin.auditing.releases.tables_to_answers import group_labels, is_plain
 from whosin.auditing.runs.coin_attack import ATTACKS
 from whosin.auditing.runs.retrained import RetrainedAudit, Scores
 from whosin.auditing.runs.trainings import ArrayAnswers, Classifier, Function, Generator, TableAnswers, Trainings
-from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_probability, check_whole
+from whosin.errors import InputError, InputTypeError, check_choice, check_confidence, check_probability, check_whole
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
 from whosin.parallel.tasks import stream
@@ -115,7 +115,7 @@ def audit_retrained(
     """
     count = check_whole("trainings", trainings, low=FEWEST_TRAININGS)
     kind, tossed = check_choice("attack", attack, ATTACKS), check_choice("coins", coins, COINS)
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     if tolerate is not None:
         check_probability("tolerate", tolerate)
     if release_rows is not None:

@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number, check_probability
+from whosin.errors import (
+    InputError,
+    InputTypeError,
+    check_callable,
+    check_choice,
+    check_confidence,
+    check_number,
+    check_probability,
+)
 from whosin.guarantees import PMP, PureDP
 from whosin.numerics.finite_laws import closeness_epsilons
 from whosin.parallel.threads import Progress
@@ -124,7 +132,7 @@ def exponential(
     ('exact', 0.305)
     """
     epsilon = check_number("epsilon", epsilon, low=0.0, open_high=True)
-    delta = check_probability("delta", delta)
+    delta, _ = check_probability("delta", delta), check_confidence(confidence_level)
     if progress is not None:
         check_callable("progress", progress)
     pool = clipped(records, clip)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import check_number
+from whosin.errors import check_confidence, check_number
 from whosin.parallel.threads import Progress
 from whosin.population.exponential.caps import Caps
 from whosin.population.exponential.delta import Probabilities, both_excesses, smallest_epsilons
@@ -146,9 +146,7 @@ def certify(
     table = check_logits(logits)
     k = check_size(k, len(table))
     delta = check_number("delta", delta, low=0.0, high=1.0, open_high=True)
-    confidence_level = check_number(
-        "confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True
-    )
+    confidence_level = check_confidence(confidence_level)
     plan = Plan.checked(draws, rng, n_jobs, progress, journal)
     game = Game.prepared(table, k)
     caps = Caps.of(game, table)

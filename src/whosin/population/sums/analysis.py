@@ -19,7 +19,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number, check_probability
+from whosin.errors import (
+    InputError,
+    InputTypeError,
+    check_callable,
+    check_choice,
+    check_confidence,
+    check_number,
+    check_probability,
+)
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
 from whosin.population.pool import clipped, totals, train_size, widest_distance
@@ -272,6 +280,7 @@ def _result(
     progress: Any,
     rng: Any,
 ) -> PopulationPrivacy:
+    check_confidence(confidence_level)
     chosen = _choose(method, pool, mechanism, delta)
     if progress is not None:
         check_callable("progress", progress)

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import check_choice, check_number, check_probability, check_rng, check_whole
+from whosin.errors import check_choice, check_confidence, check_number, check_probability, check_rng, check_whole
 from whosin.numerics.bounded_means import empirical_bernstein_upper
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
@@ -121,7 +121,7 @@ def group_epsilons(
     k = check_whole("k", k, low=1, high=len(pool) - 1)
     scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
     delta = check_probability("delta", delta)
-    level = check_number("confidence_level", confidence_level, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = check_confidence(confidence_level)
     top = pairwise_epsilons(pool, scale, delta, noise=noise, records=chosen)
     check_seeded(journal, rng)
     plan = _Plan(
