@@ -158,7 +158,7 @@ def test_verify_and_retract(place):
         (["list"], "there is no ledger at"),
         (["verify"], "there is no ledger at"),
         (["check"], "there is no ledger at"),
-        (["add", "--name", "x"], "data or dataset"),
+        (["add", "--name", "x"], "give --data, --fingerprint or --dataset"),
         (["add", "--name", " ", "--dataset", "d"], "--name must be"),
         (["add", "--name", "x", "--dataset", "d", "--epsilon", 1, "--mu", 1], "one guarantee at most"),
         (["add", "--name", "x", "--dataset", "d", "--epsilon", "nan"], "--epsilon must be"),

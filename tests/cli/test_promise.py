@@ -47,7 +47,7 @@ def test_two_columns_of_numbers():
         (["--zcdp", "0.1", "--mu", "1"], "one guarantee at most"),
         (["--zcdp", "0.1", "--sampling", "shuffled"], "--sampling goes with"),
         (["--eta", "0.1", "--adjacency", "replace"], "--adjacency goes with"),
-        (["--zcdp", "-1"], "rho"),
+        (["--zcdp", "-1"], "--zcdp must be"),
         (["--rdp", "no-such-file.csv"], "no-such-file"),
     ],
 )
