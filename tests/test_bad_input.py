@@ -198,12 +198,6 @@ OWN_LIMITS = [
     ),
 ]
 
-NUMBERS = [
-    pytest.param(call, name, value, error, id=f"{where} {name}={value!r}")
-    for where, call, name, kind in [*NUMERIC, *OWN_LIMITS]
-    for value, error in (REFUSED[kind] if isinstance(kind, str) else kind)
-]
-
 
 def names(message, value):
     """Whether a message shows the value, or the first wrong item of an array."""
@@ -211,14 +205,39 @@ def names(message, value):
     return any(text in message for item in [value, *items] for text in (repr(item), str(item)) if text)
 
 
-@pytest.mark.parametrize(("call", "name", "value", "error"), NUMBERS)
-def test_numbers(call, name, value, error):
-    with pytest.raises(error) as caught:
+def complaints(call, name, value, error):
+    """What is wrong with the way in which a call refuses a value; nothing if it is right."""
+    try:
         call(value)
-    message = str(caught.value)
-    assert name in message
-    if name != "gamma" or value != "uniform":
-        assert names(message, value)
+    except error as caught:
+        message = str(caught)
+        if name not in message:
+            yield f"{name}={value!r}: the message does not name the argument: {message}"
+        if not names(message, value) and (name, value) != ("gamma", "uniform"):
+            yield f"{name}={value!r}: the message does not show the value: {message}"
+    except Exception as caught:
+        yield f"{name}={value!r}: {type(caught).__name__} instead of {error.__name__}: {caught}"
+    else:
+        yield f"{name}={value!r}: taken"
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "kind"),
+    [pytest.param(call, name, kind, id=f"{where} {name}") for where, call, name, kind in [*NUMERIC, *OWN_LIMITS]],
+)
+def test_numbers(call, name, kind):
+    refused = REFUSED[kind] if isinstance(kind, str) else kind
+    assert refused
+    assert not [line for value, error in refused for line in complaints(call, name, value, error)]
+
+
+def test_the_loop_sees_what_is_wrong():
+    def refuse_badly(value):
+        raise InputError("no")
+
+    assert [*complaints(float, "x", 1.0, InputError)] == ["x=1.0: taken"]
+    assert len([*complaints(refuse_badly, "x", 1.5, InputError)]) == 2
+    assert "InputError instead of InputTypeError" in next(complaints(refuse_badly, "x", 1.5, InputTypeError))
 
 
 # --- the third table: what is particular to one callable ----------------------------------------------------------
