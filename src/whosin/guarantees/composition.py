@@ -447,6 +447,7 @@ def _pair_of_curve(roc: Roc) -> Pair:
     run, rise = np.diff(corners, axis=0)[np.diff(corners[:, 1]) > 0.0].T
     with np.errstate(over="ignore"):
         losses = np.log(rise / run)
+    # Upwards by more than the quotient and the logarithm can have lost: a loss that is too small is a false promise.
     losses = np.maximum(losses + 2.0**-50 * (1.0 + np.abs(losses)), -_LARGEST_LOSS)
     finite = losses <= _LARGEST_LOSS
     certain = float(corners[0, 1] + rise[~finite].sum())

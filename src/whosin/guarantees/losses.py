@@ -32,6 +32,7 @@ def law_of_divergence(divergence: Callable[[Array], Array], low: float, high: fl
 
     first, last = math.floor(low / spacing), math.ceil(high / spacing)
     deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
+    # Divergences fall in t but for their rounding; a rise would be a negative mass. Repaired upwards, the safe way.
     falling = np.maximum.accumulate(deltas[::-1])[::-1]
     return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
 
@@ -53,6 +54,7 @@ def _power(one: Any, times: int, low: int, high: int) -> Any:
     from scipy.fft import irfft, next_fast_len, rfft
 
     size = next_fast_len(max(high - low + 1, len(one._probs)), real=True)
+    # Negative masses stay: `_kept` reads the noise of the FFT off the most negative one. Cut here, it would see none.
     masses = irfft(rfft(one._probs, size) ** times, size)[np.arange(low, high + 1) % size]
     infinite = min(1.0, _LOST - math.expm1(times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16))))
     return pld_pmf.DensePLDPmf(one._discretization, one._lower_loss * times + low, masses, infinite, True)

@@ -135,6 +135,7 @@ def _scaled_normal(source: Source, steps: NDArray[np.int64]) -> Fixed:
     carried = middle * steps + (low * steps >> _LIMB)
     carried = high * steps + (carried >> _LIMB)
     parts, digits = whole * steps + (carried >> _LIMB), carried & _MASK
+    # Below zero too it is cut downwards: cut towards zero, the cells on its two sides would be one of twice the chance.
     return np.where(negative, -parts - 1, parts), np.where(negative, _MASK - digits, digits)
 
 

@@ -284,6 +284,7 @@ def _proved(region: _Region, d: float, level: float) -> bool:
     for _ in range(40):
         if max(at_a.max(), at_b.max()) > level:
             return False
+        # The chance rises in p1 and falls in p2: p1 of one end with p2 of the other is above the whole cell.
         cap = region.chances(region.path(d, b), a)
         chord = np.maximum(at_a, at_b) + (b - a) ** 2 / 8 * region.bends(cap, d, a, b)
         unsettled = np.minimum(cap, chord) > level

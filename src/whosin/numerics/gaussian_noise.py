@@ -192,6 +192,7 @@ def _normal_shift(u: Array, epsilon: Array) -> tuple[Array, Array]:
     low = centre - u / 2.0
     bell, beyond = _normal(low), _mills(centre + u / 2.0)
     value = bell * (_mills(low) - beyond)
+    # `_mills` is that of 0 for anything below 0: there the mass is at least a half, and `ndtr` loses no digits.
     part = np.flatnonzero(low <= 0.0)
     value[part] = ndtr(-low[part]) - bell[part] * beyond[part]
     part = np.flatnonzero(u < _SMALL)

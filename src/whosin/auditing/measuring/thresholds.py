@@ -93,6 +93,7 @@ def _limit(step: int, n1: int, n2: int, alpha: float, z: float, weights: Weights
         return limit
     slope = z / math.sqrt((weights[0] ** 2 / n1 + weights[1] ** 2 / n2) / 4)
     before: tuple[float, float] | None = None
+    # Ten looks, each of which is too low with chance _TOO_FEW at most: more looks need a smaller _TOO_FEW.
     for seed in range(10):
         height = math.log(cuts.chance(a, np.random.default_rng(seed)) / alpha)
         if height <= 0:
@@ -142,6 +143,7 @@ class _Cuts:
         own = betaincinv(self.needed[g], self.n1 + 1 - self.needed[g], rng.random(_DRAWS) * reach)
         all_own = _given(_orders(rng, self.needed, self.n1), rows, g, np.asarray(own, dtype=np.float64))
         all_others = _given(_orders(rng, self.ranks + 1, self.n2), rows, g, np.asarray(others, dtype=np.float64))
+        # The event that was drawn has happened, also where rounding puts it on the border.
         events = np.maximum(1, np.count_nonzero(u * all_own - v * all_others < a, axis=1))
         counted = (u * own - v * others < a) & (rng.random(_DRAWS) * events < 1.0)
         share = clopper_pearson_upper(int(counted.sum()), _DRAWS, _TOO_FEW)
