@@ -25,15 +25,12 @@ from whosin.errors import InputError, InputTypeError, check_number, check_prior,
 from whosin.roc import Roc
 
 __all__ = [
-    "NAMED",
-    "Linear",
     "RatioMetric",
     "Risk",
     "accuracy",
     "advantage",
     "advantage_at_prior",
     "am",
-    "linear_of",
     "npv",
     "ppv",
     "ppv_at_fpr",

@@ -36,9 +36,9 @@ class Guarantee(CurveAnswer):
     >>> import whosin as wi
     >>> for promise in (wi.PureDP(1.0), wi.GaussianDP(1.0), wi.MIP(0.1)):
     ...     print(promise, round(promise.advantage, 4), round(float(promise.tpr_at(0.01)), 4))
-    PureDP(epsilon=1, adjacency='add_remove') 0.4621 0.0272
-    GaussianDP(mu=1, adjacency='add_remove') 0.3829 0.0924
-    MIP(eta=0.1, train_fraction=0.5) 0.2 0.21
+    ε = 1 (one person added or removed) 0.4621 0.0272
+    μ = 1 (one person added or removed) 0.3829 0.0924
+    MIP (η = 0.1, train fraction = 0.5) 0.2 0.21
     >>> round(wi.PureDP(1.0).implies(wi.MIP).eta, 4)
     0.3161
     """

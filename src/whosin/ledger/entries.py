@@ -50,7 +50,7 @@ class Entry:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     when = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     ...     print(wi.Ledger(f"{folder}/ledger.db").add("counts", dataset="people", guarantee=wi.PureDP(0.5), at=when))
-    1 2026-01-01 00:00 UTC release: counts under PureDP(epsilon=0.5, adjacency='add_remove')
+    1 2026-01-01 00:00 UTC release: counts under ε = 0.5 (one person added or removed)
     """
 
     number: int

@@ -150,7 +150,7 @@ def protect(
     >>> abs(release.value - 40_000) < 10_000, round(release.certificate.noise_scale)
     (True, 159)
     >>> print(release.certificate.mip)
-    MIP(eta=0.05, train_fraction=0.5)
+    MIP (η = 0.05, train fraction = 0.5)
     """
     source = _source(testing_source)
     understood, pool = understand(estimator, records)

@@ -46,7 +46,7 @@ class PrivateTraining:
     >>> trained.expected_batch, trained.expected_batch_given
     (10.0, False)
     >>> print(trained)
-    a model trained with DPSGD(noise_multiplier=1, sample_rate=0.2, steps=3, sampling='poisson', adjacency='add_remove')
+    a model trained with DP-SGD (noise multiplier = 1, sample rate = 0.2, steps = 3, sampling = poisson, ...)
     """
 
     model: TorchModel
@@ -130,7 +130,7 @@ class DPSGDAdapter(Network):
     ...     torch.nn.Linear(2, 2), noise_multiplier=2.0, max_grad_norm=1.0, sample_rate=0.1, steps=50
     ... )
     >>> print(adapter.guarantee)
-    DPSGD(noise_multiplier=2, sample_rate=0.1, steps=50, sampling='poisson', adjacency='add_remove')
+    DP-SGD (noise multiplier = 2, sample rate = 0.1, steps = 50, sampling = poisson, one person added or removed)
     >>> round(adapter.guarantee.advantage, 3)
     0.146
     """
