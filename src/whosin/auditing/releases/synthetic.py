@@ -279,7 +279,7 @@ def audit_synthetic(
         "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned score. "auto"
         asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets
         (records, synthetic) as given and returns one or several numbers per record.
-    reference : array, data frame, Table, path, "auto" or None
+    reference : array, data frame, Table, path, "auto" or None, default "auto"
         Further rows of the population, used in no training and none of them of the holdout. "auto": where ``query`` is
         "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and
         are not counted (:mod:`whosin.auditing.releases.set_aside`); frames only, and only for ``assignment="unknown"``.

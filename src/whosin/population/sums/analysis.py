@@ -82,7 +82,7 @@ def gaussian(
         The labelled guarantee (replace-one); δ > 0. It sets the noise, by the analytic calibration of Balle and Wang.
         With several queries one ε labels all of them together, and they share it evenly; a list labels each of them,
         and the result states what they add up to at this δ.
-    clip : float or list of float
+    clip : float or list of float, optional
         Largest ℓ2 norm of a record's contribution; longer ones are scaled down. One for each query if they are several.
         Not needed for queries that know it: :class:`Histogram` and :class:`RegressionMoments`.
     query : {"mean", "sum"} or callable, or a list of them, default "mean"
