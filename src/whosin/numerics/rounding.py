@@ -127,4 +127,4 @@ def _percent(share: float | None, direction: str) -> str:
 def _decimals(share: float) -> int:
     """Decimals of a percentage that show two significant digits of the rarer side."""
     rarer = min(abs(share), abs(1.0 - share))
-    return 1 if rarer >= 0.02 or rarer == 0.0 else min(10, -1 - math.floor(math.log10(rarer)))
+    return 1 if rarer >= 0.02 or rarer == 0.0 else min(12, -1 - math.floor(math.log10(rarer)))

@@ -62,7 +62,7 @@ def _in_one_sentence(result: OneRunAudit) -> str:
     if result.epsilon_lower > 0.0:
         limit = at_least(result.epsilon_lower)
         return f"If the training is differentially private, its ε{delta} is at least {limit} ({level} confidence)."
-    return f"This run refutes no ε{delta}: the guesses were no better than chance explains ({level} confidence)."
+    return f"This run refutes no ε{delta}: the right guesses could be chance ({level} confidence)."
 
 
 def _picture(result: OneRunAudit) -> Picture:
