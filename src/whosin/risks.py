@@ -114,8 +114,8 @@ def posterior_at(prior: float, log_ratio: float) -> float:
     if log_ratio == -math.inf:
         return 0.0
     if log_ratio < 0:
-        weight = math.exp(log_ratio) * prior / (1.0 - prior)
-        return weight / (1.0 + weight)
+        weight = math.exp(max(log_ratio, -700.0)) * prior / (1.0 - prior)
+        return weight / (1.0 + weight) * math.exp(min(0.0, log_ratio + 700.0))
     return prior / (prior + math.exp(-log_ratio) * (1.0 - prior))
 
 

@@ -268,11 +268,17 @@ def shifted_normal_roc(mu: float) -> Roc:
         return Roc([0.0], [1.0])
     from scipy.special import ndtr, ndtri
 
+    def moved(rates: NDArray[np.float64], by: float, outwards: float) -> NDArray[np.float64]:
+        places = np.asarray(ndtri(rates))
+        with np.errstate(invalid="ignore"):
+            room = np.nan_to_num(2.0**-50 * (1.0 + np.minimum(places, 0.0) ** 2), posinf=0.0)
+        return np.asarray(np.minimum(ndtr(places + by) * (1.0 + outwards * room), 1.0))
+
     def tpr(fpr: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(ndtr(ndtri(fpr) + mu))
+        return moved(fpr, mu, 1.0)
 
     def fpr(tpr: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(ndtr(ndtri(tpr) - mu))
+        return moved(tpr, -mu, -1.0)
 
     def divergence(gamma: float) -> float:
         return shifted_normal_divergence(mu, gamma)

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees.base import Guarantee
+from whosin.guarantees.close import log_above
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
@@ -51,36 +52,40 @@ class DifferentialIdentifiability(Guarantee):
         self._set(rho=rho, candidates=candidates)
 
     @property
-    def least(self) -> float:
+    def least(self) -> Fraction:
         """1 - (m-1)ρ: the least belief in a candidate that ρ leaves; 0 where there is none."""
-        return max(0.0, 1.0 - (self.candidates - 1) * self.rho)
+        return max(Fraction(0), 1 - (self.candidates - 1) * Fraction(self.rho))
+
+    @property
+    def corner(self) -> tuple[Fraction, Fraction]:
+        """(FPR, TPR) of the one corner of the curve against the others."""
+        m, rho = self.candidates, Fraction(self.rho)
+        if m * rho <= 1:
+            return Fraction(0), Fraction(0)
+        return (1 - rho, 1 - self.least) if self.least > 0 else ((1 - rho) / ((m - 1) * rho), Fraction(1))
 
     @property
     def advantage(self) -> float:
         """The largest TPR - FPR against the others: mρ - 1, or 1 - (1-ρ)/((m-1)ρ) where ρ ≥ 1/(m-1); rounded up."""
-        m, rho = self.candidates, Fraction(self.rho)
-        return self.apart if (m - 1) * rho < 1 else float_above(1 - (1 - rho) / ((m - 1) * rho))
+        fpr, tpr = self.corner
+        return float_above(tpr - fpr)
 
     @property
     def apart(self) -> float:
         """Total variation between two candidates, mρ - 1 at most, rounded up (the exact limit, attained)."""
-        if self.rho * self.candidates <= 1.0:
-            return 0.0
-        return min(1.0, float_above(self.candidates * Fraction(self.rho) - 1))
+        return min(1.0, float_above(max(Fraction(0), self.candidates * Fraction(self.rho) - 1)))
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return the extreme log likelihood ratios of a candidate against the mixture of the others."""
-        others, rest = self.candidates - 1, 1.0 - self.rho
-        least = 1.0 - others * self.rho
-        low = math.log(least / self.rho) if least > 0 else -math.inf
-        return min(low, 0.0), (max(0.0, math.log(others * self.rho / rest)) if rest > 0 else math.inf)
+        m, rho, least = self.candidates, Fraction(self.rho), self.least
+        if m * rho <= 1:
+            return 0.0, 0.0
+        high = log_above((m - 1) * rho / (1 - rho)) if rho < 1 else math.inf
+        return -log_above(rho / least) if least > 0 else -math.inf, high
 
     def _build_roc(self) -> Roc:
-        if self.rho * self.candidates <= 1.0:
-            return Roc([0.0], [0.0])
-        if self.least > 0.0:
-            return Roc([1.0 - self.rho], [1.0 - self.least])
-        return Roc([(1.0 - self.rho) / ((self.candidates - 1) * self.rho)], [1.0])
+        fpr, tpr = self.corner
+        return Roc([-float_above(-fpr)], [float_above(tpr)])
 
     @property
     def assumes(self) -> tuple[str, ...]:

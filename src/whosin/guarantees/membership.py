@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 from whosin.errors import InputTypeError, check_choice, check_number
 from whosin.guarantees.base import Guarantee
+from whosin.guarantees.close import log_above
 from whosin.guarantees.dp import close_pair_roc
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["FAMILIES", "MembershipPrivacy"]
@@ -64,20 +67,42 @@ class MembershipPrivacy(Guarantee):
     @property
     def ratio(self) -> float:
         """R, the largest likelihood ratio that the guarantee allows: γ, or 2γ - 1 under the uniform family."""
-        return 2.0 * self.gamma - 1.0 if self.family == "uniform" else self.gamma
+        return math.inf if math.isinf(self.gamma) else float_above(self._ratio)
+
+    @property
+    def _ratio(self) -> Fraction:
+        gamma = Fraction(self.gamma)
+        return 2 * gamma - 1 if self.family == "uniform" else gamma
+
+    @property
+    def apart(self) -> float:
+        """1 - 1/R, rounded up: the largest total variation that one side alone leaves."""
+        return 1.0 if math.isinf(self.gamma) else float_above(1 - 1 / self._ratio)
+
+    @property
+    def advantage(self) -> float:
+        """The largest TPR - FPR, rounded up: 1 - 1/R, or (R - 1)/(R + 1) for the bounded family."""
+        if self.family != "bounded" or math.isinf(self.gamma):
+            return self.apart
+        return float_above((self._ratio - 1) / (self._ratio + 1))
 
     def _build_roc(self) -> Roc:
-        if math.isinf(self.ratio):
+        if math.isinf(self.gamma):
             return Roc([0.0], [1.0])
         if self.family == "bounded":
-            return close_pair_roc(math.log(self.ratio), 0.0)
+            return close_pair_roc(self.log_ratio, 0.0)
         if self.negative:
-            return Roc([0.0], [1.0 - 1.0 / self.ratio])
-        return Roc([1.0 / self.ratio], [1.0])
+            return Roc([0.0], [self.apart])
+        return Roc([-float_above(-1 / self._ratio)], [1.0])
+
+    @property
+    def log_ratio(self) -> float:
+        """Logarithm of R, rounded up."""
+        return math.inf if math.isinf(self.gamma) else log_above(self._ratio)
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return (-inf, ln R) for the positive form, (-ln R, inf) for the negative one; both for the bounded family."""
-        log_ratio = math.log(self.ratio)
+        log_ratio = self.log_ratio
         if log_ratio == 0.0:
             return 0.0, 0.0
         if self.family == "bounded":

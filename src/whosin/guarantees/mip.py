@@ -8,9 +8,11 @@ TPR ≤ FPR + 2η (the paper's theorem 8 prints η: it divides twice by the prio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from whosin.errors import check_number, check_prior
 from whosin.guarantees.base import Guarantee
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["MIP"]
@@ -46,12 +48,12 @@ class MIP(Guarantee):
         )
 
     def _build_roc(self) -> Roc:
-        q, limit = self.train_fraction, max(self.train_fraction, 1.0 - self.train_fraction) + self.eta
-        at_zero = (limit - (1.0 - q)) / q
-        reaches_one = 1.0 - (limit - q) / (1.0 - q)
-        if at_zero >= 1.0 or reaches_one <= 0.0:
+        q, eta = Fraction(self.train_fraction), Fraction(self.eta)
+        at_zero = (max(q, 1 - q) + eta - (1 - q)) / q
+        missed_at_one = (max(q, 1 - q) + eta - q) / (1 - q)
+        if at_zero >= 1 or missed_at_one >= 1:
             return Roc([0.0], [1.0])
-        return Roc([0.0, reaches_one], [at_zero, 1.0])
+        return Roc([0.0, 1.0 - float_above(missed_at_one)], [float_above(at_zero), 1.0])
 
     def accuracy(self, prior: float = 0.5) -> float:
         """Return the best share of right guesses at that prior; max(q, 1-q) + η at the prior q of the definition."""

@@ -9,9 +9,10 @@ from typing import Any
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_prior, check_whole
 from whosin.guarantees.base import Guarantee
+from whosin.guarantees.close import log_above
 from whosin.guarantees.dp import ADJACENCIES, ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
 from whosin.guarantees.identifiability import MOST_CANDIDATES, DifferentialIdentifiability
-from whosin.guarantees.implications.differential import epsilon_at, exp, to_approx
+from whosin.guarantees.implications.differential import exp, to_approx
 from whosin.guarantees.implications.graph import KMAX, Edge, edge, no
 from whosin.guarantees.implications.practical import HALF, mip_of, pmp_to_mip
 from whosin.guarantees.membership import FAMILIES, MembershipPrivacy
@@ -20,7 +21,6 @@ from whosin.guarantees.practical import PMP
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
-from whosin.numerics.rounding import float_above
 
 __all__ = ["EDGES"]
 
@@ -60,14 +60,13 @@ def _check_replace(adjacency: str) -> None:
 
 def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "replace") -> PureDP:
     _check_replace(adjacency)
-    least = 1.0 - (g.candidates - 1) * g.rho
-    if least <= 0.0:
+    if g.least == 0:
         raise ImplicationError(
             f"ρ = {g.rho:g} with {g.candidates} candidates limits no ratio between two of them: ε = "
             f"ln(ρ/(1-(m-1)ρ)) needs "
             f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
         )
-    return PureDP(max(0.0, math.log(g.rho / least)), "replace")
+    return PureDP(log_above(max(Fraction(1), Fraction(g.rho) / g.least)), "replace")
 
 
 def _membership_to_membership(
@@ -92,7 +91,7 @@ def _membership_to_pure(g: MembershipPrivacy, adjacency: str = "replace") -> Pur
     if g.family != "bounded":
         raise no("MembershipPrivacy", "PureDP")
     _check_replace(adjacency)
-    return PureDP(math.log(g.gamma), "replace")
+    return PureDP(g.log_ratio, "replace")
 
 
 def _membership_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
@@ -110,7 +109,7 @@ def _membership_to_pmp(g: MembershipPrivacy, delta: float | None = None, train_f
         return _membership_to_pure(g).implies(PMP, delta=delta, train_fraction=train_fraction)
     if g.family != "independent":
         raise no("MembershipPrivacy", "PMP")
-    apart = _apart(g)
+    apart = g.apart
     if delta is not None and check_delta(delta, g) < apart:
         raise ImplicationError(
             f"one-sided membership privacy gives no PMP with δ below 1 - 1/γ = {apart:.6g}, got delta={delta!r}. "
@@ -141,20 +140,23 @@ def _identifiability_to_approx(
     E_γ ≤ ρ - γ(1-(m-1)ρ) for γ ≥ 1, and to mρ - 1 where ρ ≥ 1/(m-1).
     """
     _check_replace(adjacency)
-    smallest = 0.0 if g.least > 0.0 else g.apart
+    smallest = 0.0 if g.least > 0 else g.apart
     delta = smallest if delta is None else _check_delta(g, delta, smallest)
     if delta >= g.apart:
         return ApproxDP(0.0, delta, "replace")
-    return ApproxDP(max(0.0, math.nextafter(math.log((g.rho - delta) / g.least), math.inf)), delta, "replace")
+    return ApproxDP(log_above(max(Fraction(1), (Fraction(g.rho) - Fraction(delta)) / g.least)), delta, "replace")
 
 
 def _identifiability_to_pmp(
     g: DifferentialIdentifiability, delta: float | None = None, train_fraction: float = 0.5
 ) -> PMP:
     """Who is in against who is out, averaged over what is known and over sets of candidates: one against the others."""
-    smallest = 0.0 if g.least > 0.0 else g.advantage
+    smallest = 0.0 if g.least > 0 else g.advantage
     delta = smallest if delta is None else _check_delta(g, delta, smallest)
-    return PMP(max(epsilon_at(roc, delta) for roc in (g.roc, g.roc.reversed())), delta, train_fraction)
+    fpr, tpr = g.corner
+    rates = [(y - Fraction(delta), x) for x, y in ((fpr, tpr), (1 - tpr, 1 - fpr)) if y > Fraction(delta)]
+    steep = [math.inf if x == 0 else log_above(max(Fraction(1), rise / x)) for rise, x in rates]
+    return PMP(max(steep, default=0.0), delta, train_fraction)
 
 
 def _check_delta(g: DifferentialIdentifiability, delta: float, smallest: float) -> float:
@@ -188,7 +190,7 @@ def _more_candidates(g: DifferentialIdentifiability, m: int) -> DifferentialIden
 def _membership_to_approx(g: MembershipPrivacy, delta: float | None = None, adjacency: str | None = None) -> ApproxDP:
     """Independent family: TV ≤ 1 - 1/γ for one step, and for a replacement too (see :func:`_membership_to_pmp`)."""
     if g.family == "independent":
-        apart = _apart(g)
+        apart = g.apart
         if delta is not None and check_delta(delta, g) < apart:
             raise no("MembershipPrivacy", "ApproxDP")
         to = check_choice("adjacency", adjacency or "add_remove", ("add_remove", "replace"))
@@ -196,11 +198,6 @@ def _membership_to_approx(g: MembershipPrivacy, delta: float | None = None, adja
     if g.family != "bounded":
         raise no("MembershipPrivacy", "ApproxDP")
     return to_approx(_membership_to_pure(g), delta, adjacency or "replace")
-
-
-def _apart(g: MembershipPrivacy) -> float:
-    """1 - 1/γ, rounded up."""
-    return 1.0 if math.isinf(g.gamma) else float_above(1 - 1 / Fraction(g.gamma))
 
 
 _PURE = (PureDP, ApproxDP, RenyiDP, ZeroConcentratedDP, PrivacyProfile, TradeOff)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import cast
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_number
+from whosin.guarantees.close import close_divergence, close_epsilon
 from whosin.guarantees.dp import (
     ADJACENCIES,
     Adjacency,
@@ -22,11 +24,11 @@ from whosin.guarantees.implications.graph import edge, no
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = [
     "EDGES",
-    "close_epsilon",
     "curve_epsilon",
     "epsilon_at",
     "exp",
@@ -54,33 +56,7 @@ def to_approx(
     if delta == g.delta and to == g.adjacency:
         return ApproxDP(g.epsilon, g.delta, to)
     delta = check_delta(delta, g)
-    return ApproxDP(close_epsilon(g, delta, to != g.adjacency), delta, to)
-
-
-def close_epsilon(g: PureDP | ApproxDP, delta: float, two_steps: bool) -> float:
-    """Smallest ε at δ: in closed form for one step and for two pure ones, so that a large ε does not overflow.
-
-    The tangent from (0, δ) meets the corner of the curve, or one of the two corners of R∘R: with s = e^{-ε₀} they lie
-    at (s²/(1+s), 1/(1+s)) and (s/(1+s), 1 - s²/(1+s)).
-    """
-    if two_steps and g.delta > 0.0:
-        return epsilon_at(g.replace_roc(), delta)
-    if math.isinf(g.epsilon) or g.delta >= 1.0 or delta < g.delta:
-        return 0.0 if delta >= 1.0 else math.inf
-    shrink = math.exp(-g.epsilon)
-    spent = (delta - g.delta) * (1.0 + shrink) / (1.0 - g.delta)
-    if not two_steps:
-        return min(g.epsilon, _plus_log(g.epsilon, -spent))
-    corners = _plus_log(2.0 * g.epsilon, -spent), _plus_log(g.epsilon, shrink * (1.0 - delta - shrink) - delta)
-    return min(2.0 * g.epsilon, max(corners))
-
-
-def _plus_log(epsilon: float, excess: float) -> float:
-    """ε + ln(1 + excess), at least 0, rounded up by what the rounding of either part can take away."""
-    if excess <= -1.0:
-        return 0.0
-    room = 0.0 if excess == 0.0 else 2.0 * math.ulp(epsilon) + 4.0 * math.ulp(1.0) / (1.0 + excess)
-    return max(0.0, epsilon + math.log1p(excess) + room)
+    return ApproxDP(close_epsilon(g.epsilon, g.delta, delta, to != g.adjacency), delta, to)
 
 
 def step_epsilon(
@@ -94,23 +70,22 @@ def step_epsilon(
                 "DP under Poisson sampling needs add/remove DP: sampling changes the size of the data set, about which "
                 "replace-one and zero-out DP promise nothing. Counterexample: A(D) = |D|"
             )
-        epsilon, delta = _sampled_epsilon(epsilon, rate), rate * delta
+        epsilon, delta = _sampled_epsilon(epsilon, rate), float_above(Fraction(rate) * Fraction(delta))
     if target_adjacency(g, adjacency) != g._adjacency:
-        if delta > 0.0:
-            exact = ApproxDP(epsilon, delta).replace_roc().divergence(exp(2.0 * epsilon))
-            delta = min(1.0, (1.0 + exp(epsilon)) * delta, exact)
+        delta = close_divergence(epsilon, delta, True, 2.0 * epsilon) if delta > 0.0 else 0.0
         epsilon = 2.0 * epsilon
     return epsilon, delta
 
 
 def _sampled_epsilon(epsilon: float, rate: float) -> float:
-    """ln(1 + β(e^ε - 1)), without overflow."""
-    if rate == 0.0 or epsilon == 0.0:
-        return 0.0
+    """ln(1 + β(e^ε - 1)), without overflow, rounded up."""
+    if rate in (0.0, 1.0) or epsilon == 0.0:
+        return rate * epsilon
     if epsilon > 709.0:
         rounded_up = epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon)) + 2.0 * math.ulp(epsilon)
         return min(epsilon, rounded_up)
-    return math.log1p(rate * math.expm1(epsilon))
+    rounded_up = math.log1p(rate * math.expm1(epsilon) * (1.0 + 4.0 * math.ulp(1.0))) * (1.0 + 2.0 * math.ulp(1.0))
+    return min(epsilon, math.nextafter(rounded_up, math.inf))
 
 
 def _gaussian_to_gaussian(g: GaussianDP, adjacency: str | None = None) -> GaussianDP:

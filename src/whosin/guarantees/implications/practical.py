@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from decimal import Context, Decimal, localcontext
-from fractions import Fraction
-
 from whosin.errors import ImplicationError, check_prior
+from whosin.guarantees.close import close_epsilon, close_excess
 from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
-from whosin.guarantees.implications.differential import close_epsilon, curve_epsilon, step_epsilon
+from whosin.guarantees.implications.differential import curve_epsilon, step_epsilon
 from whosin.guarantees.implications.graph import edge
 from whosin.guarantees.mip import MIP
 from whosin.guarantees.practical import PMP
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
-from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
-
-
-def _half(value: float) -> float:
-    return min(0.5, 0.5 * value)
 
 
 def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
@@ -31,7 +23,7 @@ def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fractio
     else:
         delta = check_delta(delta, g)
         if isinstance(g, PureDP | ApproxDP):
-            epsilon = close_epsilon(g, delta, g.adjacency != "replace")
+            epsilon = close_epsilon(g.epsilon, g.delta, delta, g.adjacency != "replace")
         else:
             epsilon = curve_epsilon(g, delta, "replace")
     return PMP(epsilon, delta, train_fraction)
@@ -40,21 +32,8 @@ def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fractio
 def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
     q = check_prior(train_fraction, "train_fraction")
     if isinstance(g, PureDP | ApproxDP):
-        if g.adjacency == "replace":
-            return MIP(_half(g.advantage)) if q == 0.5 else _close_to_mip(g, q)
-        if q == 0.5 and g.delta == 0.0:
-            return MIP(_half(-math.expm1(-g.epsilon)))
+        return MIP(close_excess(g.epsilon, g.delta, g.adjacency != "replace", q), q)
     return mip_of(g.replace_roc(), q)
-
-
-def _close_to_mip(g: PureDP | ApproxDP, q: float) -> MIP:
-    """η = max(mδ, δ + (1-δ)/(1+e^{-ε}) - max(q, 1-q)), m = min(q, 1-q), with 60 digits and rounded up."""
-    with localcontext(Context(prec=60)):
-        share, delta = Decimal(q), Decimal(g.delta)
-        rarer = min(share, 1 - share)
-        odds = 1 / (1 + (Decimal(-g.epsilon).exp() if math.isfinite(g.epsilon) else Decimal(0)))
-        gain = max(rarer * delta, delta + (1 - delta) * odds - (1 - rarer)) * (1 + Decimal("1e-45"))
-        return MIP(min(float_above(Fraction(gain)), float(rarer)), q)
 
 
 def mip_of(roc: Roc, q: float) -> MIP:
@@ -85,7 +64,7 @@ def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
     if delta is None or delta == g.delta:
         return g
     delta = check_delta(delta, g)
-    return PMP(close_epsilon(ApproxDP(g.epsilon, g.delta), delta, False), delta, g.train_fraction)
+    return PMP(close_epsilon(g.epsilon, g.delta, delta, False), delta, g.train_fraction)
 
 
 def pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
@@ -97,7 +76,7 @@ def pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
             "it is about one way of drawing the data set. Counterexample: release D, unless it is that share of the "
             "pool, then nothing"
         )
-    return MIP(_half(g.advantage)) if g.train_fraction == 0.5 else mip_of(g.roc, g.train_fraction)
+    return MIP(close_excess(g.epsilon, g.delta, False, g.train_fraction), g.train_fraction)
 
 
 def _mip_to_pmp(g: MIP, delta: float | None = None) -> PMP:
