@@ -312,7 +312,7 @@ def test_add_remove_pays_two_steps(epsilon, delta):
     replaced = source.implies(wi.ApproxDP, adjacency="replace")
     assert replaced.adjacency == "replace"
     assert replaced.epsilon == pytest.approx(2 * epsilon, rel=1e-15)
-    assert replaced.delta <= min(1.0, (1 + math.exp(epsilon)) * delta) * (1 + 1e-15)
+    assert replaced.delta <= min(1.0, (1 + math.exp(epsilon)) * delta) * (1 + 1e-15) + 5e-324
     assert replaced.roc.dominates(source.replace_roc(), 1e-11)
     assert replaced.delta == 0.0 or replaced.delta >= delta * (1 - 1e-12)
     practical = source.implies(wi.PMP)
@@ -413,7 +413,9 @@ def test_sampling_first_at_the_ends():
 
 def test_sampling_and_then_replacing():
     both = wi.PureDP(1.0).implies(wi.PureDP, sample_rate=0.5, adjacency="replace")
-    assert both == wi.PureDP(2 * math.log1p(0.5 * math.expm1(1.0)), "replace")
+    exact = 2 * math.log1p(0.5 * math.expm1(1.0))
+    assert exact <= both.epsilon <= exact * (1 + 1e-14)
+    assert both.adjacency == "replace"
 
 
 # --- Li's membership privacy -----------------------------------------------------------------------------------------
@@ -448,7 +450,9 @@ def test_bounded_membership_privacy_is_replace_one_dp(epsilon):
 
 
 def test_bounded_membership_privacy_reaches_what_replace_one_dp_reaches():
-    gamma, pure = wi.MembershipPrivacy(2.0, "bounded"), wi.PureDP(math.log(2.0), "replace")
+    gamma = wi.MembershipPrivacy(2.0, "bounded")
+    pure = gamma.implies(wi.PureDP)
+    assert math.log(2.0) <= pure.epsilon <= math.log(2.0) * (1 + 1e-15)
     for target, params in (
         (wi.ApproxDP, {"delta": 0.01}),
         (wi.GaussianDP, {}),

@@ -1,4 +1,4 @@
-"""Pairs that are (ε, δ)-close in both directions, one step or two, with seven hundred digits.
+"""Pairs that are (ε, δ)-close in both directions, one step or two, with twelve hundred digits.
 
 The curve R of all such pairs has the corners (0, δ), (s(1-δ)/(1+s), δ + (1-δ)/(1+s)) and (1-δ, 1), s = e^{-ε} (Kairouz
 et al. 2015); after two steps it is R∘R. What is read off them are differences that may be as small as a float can be
@@ -16,9 +16,9 @@ from whosin.numerics.rounding import float_above
 
 __all__ = ["close_divergence", "close_epsilon", "close_excess", "log_above"]
 
-_DIGITS = Context(prec=700, Emin=-(10**17), Emax=10**17)
-_KEPT = Context(prec=600, Emin=-(10**17), Emax=10**17)
-"""What is left of them: a result that is a float on paper is that float again."""
+_DIGITS = Context(prec=1200, Emin=-(10**17), Emax=10**17)
+_KEPT = Context(prec=800, Emin=-(10**17), Emax=10**17)
+"""What is left of them (a float has up to 767): a result that is a float on paper is that float again."""
 
 _LARGEST = 1e15
 """A larger ε counts as this much where s is needed: e^{-ε} is then nothing beside any other number here."""

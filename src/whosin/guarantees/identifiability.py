@@ -52,14 +52,22 @@ class DifferentialIdentifiability(Guarantee):
         self._set(rho=rho, candidates=candidates)
 
     @property
+    def _rho(self) -> Fraction:
+        """ρ; where it is the float of 1/m or 1/(m-1), that is meant."""
+        for people in (self.candidates, self.candidates - 1):
+            if self.rho == 1.0 / people:
+                return Fraction(1, people)
+        return Fraction(self.rho)
+
+    @property
     def least(self) -> Fraction:
         """1 - (m-1)ρ: the least belief in a candidate that ρ leaves; 0 where there is none."""
-        return max(Fraction(0), 1 - (self.candidates - 1) * Fraction(self.rho))
+        return max(Fraction(0), 1 - (self.candidates - 1) * self._rho)
 
     @property
     def corner(self) -> tuple[Fraction, Fraction]:
         """(FPR, TPR) of the one corner of the curve against the others."""
-        m, rho = self.candidates, Fraction(self.rho)
+        m, rho = self.candidates, self._rho
         if m * rho <= 1:
             return Fraction(0), Fraction(0)
         return (1 - rho, 1 - self.least) if self.least > 0 else ((1 - rho) / ((m - 1) * rho), Fraction(1))
@@ -73,11 +81,11 @@ class DifferentialIdentifiability(Guarantee):
     @property
     def apart(self) -> float:
         """Total variation between two candidates, mρ - 1 at most, rounded up (the exact limit, attained)."""
-        return min(1.0, float_above(max(Fraction(0), self.candidates * Fraction(self.rho) - 1)))
+        return min(1.0, float_above(max(Fraction(0), self.candidates * self._rho - 1)))
 
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return the extreme log likelihood ratios of a candidate against the mixture of the others."""
-        m, rho, least = self.candidates, Fraction(self.rho), self.least
+        m, rho, least = self.candidates, self._rho, self.least
         if m * rho <= 1:
             return 0.0, 0.0
         high = log_above((m - 1) * rho / (1 - rho)) if rho < 1 else math.inf

@@ -66,7 +66,7 @@ def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "r
             f"ln(ρ/(1-(m-1)ρ)) needs "
             f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
         )
-    return PureDP(log_above(max(Fraction(1), Fraction(g.rho) / g.least)), "replace")
+    return PureDP(log_above(max(Fraction(1), g._rho / g.least)), "replace")
 
 
 def _membership_to_membership(
@@ -144,7 +144,7 @@ def _identifiability_to_approx(
     delta = smallest if delta is None else _check_delta(g, delta, smallest)
     if delta >= g.apart:
         return ApproxDP(0.0, delta, "replace")
-    return ApproxDP(log_above(max(Fraction(1), (Fraction(g.rho) - Fraction(delta)) / g.least)), delta, "replace")
+    return ApproxDP(log_above(max(Fraction(1), (g._rho - Fraction(delta)) / g.least)), delta, "replace")
 
 
 def _identifiability_to_pmp(

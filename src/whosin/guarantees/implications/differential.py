@@ -22,7 +22,7 @@ from whosin.guarantees.dp import (
 )
 from whosin.guarantees.implications.graph import edge, no
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
-from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
+from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP, epsilon_of_orders
 from whosin.guarantees.sgd import DPSGD
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
@@ -80,7 +80,7 @@ def step_epsilon(
 def _sampled_epsilon(epsilon: float, rate: float) -> float:
     """ln(1 + β(e^ε - 1)), without overflow, rounded up."""
     if rate in (0.0, 1.0) or epsilon == 0.0:
-        return rate * epsilon
+        return epsilon if rate == 1.0 else 0.0
     if epsilon > 709.0:
         rounded_up = epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon)) + 2.0 * math.ulp(epsilon)
         return min(epsilon, rounded_up)
@@ -122,9 +122,12 @@ def curve_epsilon(g: DifferentialPrivacy, delta: float, to: Adjacency) -> float:
         if run.mu is not None:
             return shifted_normal_epsilon(run.mu, delta)
         return max(epsilon_at(run.roc, delta), epsilon_at(run.outsider_roc(), delta))
+    if isinstance(g, ZeroConcentratedDP):
+        g = _concentrated_to_itself(g, to)
     if to != g._adjacency:
         return epsilon_at(g.replace_roc(), delta)
-    return max(epsilon_at(g.roc, delta), epsilon_at(g.outsider_roc(), delta))
+    found = max(epsilon_at(g.roc, delta), epsilon_at(g.outsider_roc(), delta))
+    return min(found, epsilon_of_orders(g, delta)) if isinstance(g, RenyiDP | ZeroConcentratedDP) else found
 
 
 def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
