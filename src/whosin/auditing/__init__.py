@@ -1,5 +1,6 @@
 """Auditing: what attackers can learn about who is in the data, measured with honest limits."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from whosin.auditing.measuring.audit import Audit
@@ -17,10 +18,10 @@ from whosin.auditing.releases.copies import Copies, count_copies
 from whosin.auditing.releases.release_size import ReleaseSize
 from whosin.auditing.releases.sides import Dependence, Drift
 from whosin.auditing.releases.synthetic import SyntheticAudit, audit_synthetic
-from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 
 if TYPE_CHECKING:
     from whosin.auditing.models.sequences import token_scores
+    from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 
 __all__ = [
     "Audit",
@@ -50,10 +51,15 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Load what audits of models need only when it is asked for: an audit of a table does without."""
-    if name != "token_scores":
-        raise AttributeError(f"module 'whosin.auditing' has no attribute {name!r}")
-    from whosin.auditing.models.sequences import token_scores
+_LATER = {
+    "OneRunAudit": "whosin.auditing.runs.one_run",
+    "audit_one_run": "whosin.auditing.runs.one_run",
+    "token_scores": "whosin.auditing.models.sequences",
+}
 
-    return token_scores
+
+def __getattr__(name: str) -> Any:
+    """Load what audits of models and of runs need only when it is asked for: an audit of a table does without."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'whosin.auditing' has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)

@@ -169,6 +169,11 @@ class _Region:
     widths: tuple[int, int]
     left_out: float
 
+    @functools.cached_property
+    def boundaries(self) -> Counts:
+        """The boundary in each window of y, as a view."""
+        return sliding_window_view(self.boundary, self.widths[1])
+
     def path(self, d: float, p2: Array) -> Array:
         """Return the p1 with u·p1 - v·p2 = d."""
         return np.clip((d + self.weights[1] * p2) / self.weights[0], 0.0, 1.0)
@@ -184,8 +189,9 @@ class _Region:
         from_y, in_y = _window(self.n2, p2, self.widths[1])
         tails = np.zeros((len(p1), self.widths[0] + 1))
         np.cumsum(in_x[:, ::-1], axis=1, out=tails[:, -2::-1])
-        needed = sliding_window_view(self.boundary, self.widths[1])[from_y - self.first] - from_x[:, None]
-        np.clip(needed, 0, self.widths[0], out=needed)
+        needed = self.boundaries[from_y - self.first] - from_x[:, None]
+        np.maximum(needed, 0, out=needed)
+        np.minimum(needed, self.widths[0], out=needed)
         needed += (np.arange(len(p1)) * tails.shape[1])[:, None]
         found = np.einsum("ij,ij->i", tails.ravel()[needed], in_y) / (tails[:, 0] * in_y.sum(axis=1))
         return np.asarray(found * (1.0 + 1e-10 + 1e-15 * (self.n1 + self.n2)) + 4.0 * self.left_out)
@@ -332,11 +338,17 @@ def _window(n: int, p: Array, width: int) -> tuple[Counts, Array]:
     with np.errstate(divide="ignore"):
         logit = np.clip(np.log(p) - np.log1p(-p), -700.0, 700.0)
     logs = np.zeros((len(p), width))
-    np.add(sliding_window_view(_log_ratios(n), width - 1)[starts], logit[:, None], out=logs[:, 1:])
+    np.add(_ratios_by_window(n, width)[starts], logit[:, None], out=logs[:, 1:])
     np.cumsum(logs, axis=1, out=logs)
     central = np.clip(np.floor((n + 1) * p).astype(np.int64) - starts, 0, width - 1)
     logs -= logs[np.arange(len(p)), central][:, None]
     return starts, np.exp(logs, out=logs)
+
+
+@functools.lru_cache(maxsize=64)
+def _ratios_by_window(n: int, width: int) -> Array:
+    """Return the logarithms of :func:`_log_ratios` in each window, as a view."""
+    return sliding_window_view(_log_ratios(n), width - 1)
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,7 +8,7 @@ over its groups).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
@@ -20,17 +20,18 @@ from whosin.answers import Rows, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment, is_missing
+from whosin.auditing.measuring.people import SEVERAL, People
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupRow", "GroupTable", "check_groups", "group_table"]
+__all__ = ["Coded", "GroupRow", "GroupTable", "check_groups", "group_table"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Labels = Mapping[str, tuple[NDArray[np.str_], NDArray[np.str_]]]
+Labels = Mapping[str, "Coded"]
 
 MOST_VALUES = 1000
 
@@ -143,15 +144,16 @@ class GroupTable(Rows):
             the data reported. Groups that this table has already are left out; the limits of the two tables hold
             together within each, not across both. O(N) for each column and each pair.
         """
-        labels = check_groups(columns, self._evidence.experiment)
+        coded = check_groups(columns, self._evidence.experiment).values()
         most_columns = check_whole("most_columns", most_columns, low=1, high=2)
         min_size, top = check_whole("min_size", min_size, low=1), check_whole("top", top, low=1)
-        coded = [_Coded.of(name, pair) for name, pair in labels.items()]
+        view = self._attack.candidate.view
+        accused = [self._attack.accuses(side).astype(np.float64) for side in (view.fit_members, view.fit_non_members)]
         pairs = combinations(coded, 2) if most_columns == 2 else ()
         known = {row.name for row in self.rows}
-        found: list[tuple[float, _Coded, int]] = []
+        found: list[tuple[float, Coded, int]] = []
         for column in chain(coded, (one.joined(other) for one, other in pairs)):
-            excess = _excess(self._evidence, self._attack, column, min_size)
+            excess = _excess(self._evidence, accused, column, min_size)
             best = np.argsort(-excess, kind="stable")[: top + len(known)]
             found += [(float(excess[i]), column, int(i)) for i in best if np.isfinite(excess[i])]
         found.sort(key=lambda entry: -entry[0])
@@ -198,26 +200,27 @@ def check_groups(groups: Any, experiment: Experiment) -> Labels:
     if people is not None:
         sizes = len(people[0].number), len(people[1].number)
     labels = {}
-    for name, pair in named.items():
-        try:
-            inside, outside = pair
-        except (TypeError, ValueError):
-            raise InputTypeError(
-                f"groups must be a pair (of members, of non-members) or a mapping of names to pairs, got {pair!r}"
-            ) from None
-        sides = tuple(_texts(side) for side in (inside, outside))
-        if (len(sides[0]), len(sides[1])) != sizes:
+    for name, given in named.items():
+        coded = given if isinstance(given, Coded) else Coded.of(str(name), *_pair(given))
+        if (len(coded.inside), len(coded.outside)) != sizes:
             raise InputError(
-                f"groups must have one label per record, {sizes[0]} and {sizes[1]}, got {len(sides[0])} and "
-                f"{len(sides[1])}"
+                f"groups must have one label per record, {sizes[0]} and {sizes[1]}, got {len(coded.inside)} and "
+                f"{len(coded.outside)}"
             )
-        values = len(np.unique(np.concatenate(sides)))
-        if values > MOST_VALUES:
-            raise InputError(f"groups must have at most {MOST_VALUES} different labels, got {values}")
-        if people is not None:
-            sides = tuple(who.labels(side) for who, side in zip(people, sides, strict=True))
-        labels[str(name)] = (sides[0], sides[1])
+        if coded.size > MOST_VALUES:
+            raise InputError(f"groups must have at most {MOST_VALUES} different labels, got {coded.size}")
+        labels[str(name)] = coded if people is None else coded.of_people(people)
     return labels
+
+
+def _pair(given: Any) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    try:
+        inside, outside = given
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            f"groups must be a pair (of members, of non-members) or a mapping of names to pairs, got {given!r}"
+        ) from None
+    return _texts(inside), _texts(outside)
 
 
 def _texts(side: Any) -> NDArray[np.str_]:
@@ -232,9 +235,11 @@ def group_table(
 ) -> GroupTable:
     """Return a row for every label of every column; O(N) a row."""
     groups = {}
-    for name, (inside, outside) in labels.items():
-        for value in np.unique(np.concatenate([inside, outside])):
-            groups[f"{name}={value}" if name else str(value)] = (inside == value, outside == value)
+    for name, coded in labels.items():
+        for code, value in enumerate(coded.columns[0][1]):
+            here = coded.inside == code, coded.outside == code
+            if here[0].any() or here[1].any():
+                groups[f"{name}={value}" if name else str(value)] = here
     return _table(groups, evidence, attack, risk, delta)
 
 
@@ -285,7 +290,7 @@ def _advantage(counts: Four) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Coded:
+class Coded:
     """A categorical column, or two joined, with a number for each value."""
 
     columns: tuple[tuple[str, NDArray[np.str_]], ...]
@@ -295,20 +300,37 @@ class _Coded:
     outside: NDArray[np.int64]
 
     @classmethod
-    def of(cls, name: str, pair: tuple[NDArray[np.str_], NDArray[np.str_]]) -> _Coded:
-        values, codes = np.unique(np.concatenate(pair), return_inverse=True)
-        codes = codes.reshape(-1)
-        return cls(((name, values),), codes[: len(pair[0])], codes[len(pair[0]) :])
+    def of(cls, name: str, inside: NDArray[np.str_], outside: NDArray[np.str_]) -> Coded:
+        """Number the labels of members and of non-members, in their order."""
+        values, codes = np.unique(np.concatenate([inside, outside]), return_inverse=True)
+        return cls(((name, values),), *np.split(codes.reshape(-1), [len(inside)]))
+
+    def of_people(self, people: tuple[People, People]) -> Coded:
+        """Return the label that all of a person's records have, or "several", of a single column."""
+        ((name, known),) = self.columns
+        values = np.unique([*known, SEVERAL])
+        places, several = np.searchsorted(values, known), int(np.searchsorted(values, SEVERAL))
+        sides = []
+        for who, codes in zip(people, (self.inside, self.outside), strict=True):
+            same = who.pooled(codes, "largest") == who.pooled(codes, "smallest")
+            sides.append(np.where(same, places[who.first(codes)], several))
+        return Coded(((name, values),), sides[0], sides[1])
 
     @property
     def size(self) -> int:
         """How many values there may be."""
         return math.prod(len(values) for _, values in self.columns)
 
-    def joined(self, other: _Coded) -> _Coded:
+    @property
+    def texts(self) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+        """The labels of a single column."""
+        ((_, values),) = self.columns
+        return values[self.inside], values[self.outside]
+
+    def joined(self, other: Coded) -> Coded:
         """Return both columns as one."""
         inside, outside = self.inside * other.size + other.inside, self.outside * other.size + other.outside
-        return _Coded(self.columns + other.columns, inside, outside)
+        return Coded(self.columns + other.columns, inside, outside)
 
     def name(self, code: int) -> str:
         """Return the group of that number in words."""
@@ -316,17 +338,21 @@ class _Coded:
         return ", ".join(f"{name}={values[i]}" for (name, values), i in zip(self.columns, places, strict=True))
 
 
-def _excess(evidence: Evidence, attack: Attack, column: _Coded, min_size: int) -> Array:
-    """By how many standard errors each group's advantage on the fit part exceeds the rest's; -inf for small groups."""
-    view, size = attack.candidate.view, column.size
+def _excess(evidence: Evidence, accused: Sequence[Array], column: Coded, min_size: int) -> Array:
+    """By how many standard errors each group's advantage on the fit part exceeds the rest's; -inf for small groups.
+
+    ``accused`` has 1 for the members, and non-members, of the fit part that are accused, 0 for the others.
+    """
+    size = column.size
     rates, spread = [], np.zeros(size)
     large = np.ones(size, dtype=bool)
     for code, fit, seen in (
-        (column.inside, evidence.fit_members, view.fit_members),
-        (column.outside, evidence.fit_non_members, view.fit_non_members),
+        (column.inside, evidence.fit_members, accused[0]),
+        (column.outside, evidence.fit_non_members, accused[1]),
     ):
-        here = np.bincount(code[fit], minlength=size)
-        hits = np.bincount(code[fit], weights=attack.accuses(seen), minlength=size)
+        fitted = code[fit]
+        here = np.bincount(fitted, minlength=size)
+        hits = np.bincount(fitted, weights=seen, minlength=size)
         rest = np.maximum(len(seen) - here, 1)
         large &= (np.bincount(code, minlength=size) >= min_size) & (here > 0) & (here < len(seen))
         rates.append(hits / np.maximum(here, 1) - (hits.sum() - hits) / rest)

@@ -133,9 +133,13 @@ class ComparedColumns:
                 _apart(np.asarray(column)[block].astype(np.float32), other, scale)
                 for column, other, scale in zip(self.records, released, scales, strict=True)
             ]
-            total = np.sum(apart, axis=0, dtype=np.float32)
+            total = apart[0].copy()
+            for part in apart[1:]:
+                total += part
+            without = np.empty_like(total)
             for place, part in enumerate(apart):
-                best[start : start + step, place] = (total - part).min(axis=1)
+                np.subtract(total, part, out=without)
+                best[start : start + step, place] = without.min(axis=1)
             best[start : start + step, width] = total.min(axis=1)
         return best.round(5)
 
@@ -150,13 +154,17 @@ def _apart(records: NDArray[np.float32], released: NDArray[np.float32], scale: f
     """How much each record differs from each released row in one column, from 0 to 1; ``scale`` 0 for categories."""
     one, other = records[:, None], released[None, :]
     if scale == 0.0:
-        differ: NDArray[np.float32] = np.asarray(one != other, dtype=np.float32)
+        differ: NDArray[np.float32] = (one != other).astype(np.float32)
         return differ
     with np.errstate(invalid="ignore"):
-        apart = np.minimum(np.abs(one - other) / np.float32(scale), np.float32(1.0))
-    both = np.isnan(one) & np.isnan(other)
-    filled: NDArray[np.float32] = np.where(both, 0.0, np.where(np.isnan(apart), 1.0, apart)).astype(np.float32)
-    return filled
+        apart: NDArray[np.float32] = one - other
+        np.abs(apart, out=apart)
+        apart /= np.float32(scale)
+        np.minimum(apart, np.float32(1.0), out=apart)
+    if not (np.isfinite(one).all() and np.isfinite(other).all()):
+        apart[np.isnan(apart)] = 1.0
+        apart[np.isnan(one) & np.isnan(other)] = 0.0
+    return apart
 
 
 def _advantage(inside: Array, outside: Array) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.measuring.groups import Coded
 from whosin.auditing.measuring.people import people_of
 from whosin.auditing.measuring.splits import seed_of
 from whosin.auditing.releases.columns import ComparedColumns
@@ -46,7 +47,7 @@ from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
 
 Array = NDArray[np.float64]
-Labels = dict[str, tuple[NDArray[Any], NDArray[Any]]]
+Labels = dict[str, Coded]
 
 MOST_CATEGORIES = 50
 """Most values of a column that is searched for exposed groups."""
@@ -597,14 +598,16 @@ def _categories(train: Table, holdout: Table) -> Labels:
         if inside.kind == "category":
             different = len({*inside.labels, *outside.labels}) + bool(inside.missing.any() or outside.missing.any())
             if 1 < different <= MOST_CATEGORIES:
-                found[name] = _labels(inside), _labels(outside)
+                found[name] = _coded(name, inside, outside)
     return found
 
 
-def _labels(column: Column) -> NDArray[Any]:
-    """A categorical column as text."""
-    texts: NDArray[Any] = np.array([*column.labels, "missing"])[column.values]
-    return texts
+def _coded(name: str, inside: Column, outside: Column) -> Coded:
+    """A categorical column of both sides."""
+    gone = ["missing"] if inside.missing.any() or outside.missing.any() else []
+    values = np.unique([*inside.labels, *outside.labels, *gone])
+    sides = [np.searchsorted(values, [*side.labels, "missing"])[side.values] for side in (inside, outside)]
+    return Coded(((name, values),), sides[0], sides[1])
 
 
 def group_labels(groups: Any, train: Table, holdout: Table) -> Any:
@@ -618,7 +621,7 @@ def group_labels(groups: Any, train: Table, holdout: Table) -> Any:
     for name in train.names:
         sides, kind = [table.columns[table.names.index(name)] for table in (train, holdout)], train.kind(name)
         values = sides[0].values, sides[1].values
-        labels[name] = (_labels(sides[0]), _labels(sides[1])) if kind == "category" else _ranges(values, kind)
+        labels[name] = _coded(name, *sides) if kind == "category" else Coded.of(name, *_ranges(values, kind))
     return labels
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.measuring.groups import Coded
 from whosin.auditing.measuring.people import People, people_in
 from whosin.auditing.releases.tables_to_answers import group_labels, is_plain
 from whosin.auditing.runs.coin_attack import ATTACKS
@@ -229,7 +230,7 @@ def _labels(groups: Any, table: Table | None, size: int, people: People | None) 
     if table is not None:
         groups = group_labels(groups, table, table)
         if isinstance(groups, Mapping):
-            groups = {name: pair[0] if isinstance(pair, tuple) else pair for name, pair in groups.items()}
+            groups = {name: one.texts[0] if isinstance(one, Coded) else one for name, one in groups.items()}
     named = groups if isinstance(groups, Mapping) else {"": groups}
     labels = {}
     for name, given in named.items():
