@@ -1,6 +1,7 @@
 """Tables read in blocks: the same encoding and fingerprint as in memory, and errors that name the row."""
 
 import datetime as dt
+import gzip
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from table_strategies import three_tables
 
 from whosin.errors import InputError, InputTypeError
-from whosin.tables import StreamEncoder, TableEncoder, as_stream, as_table, match_tables, read_table
+from whosin.tables import StreamEncoder, TableEncoder, as_stream, as_table, match_tables, read_table, text_blocks
 from whosin.tables.stream import is_streamable
 
 
@@ -316,3 +317,54 @@ def test_what_can_be_streamed():
     frame = pl.DataFrame({"x": [1]})
     assert all(is_streamable(data) for data in ("a.parquet", frame.lazy(), iter([frame]), [frame]))
     assert not any(is_streamable(data) for data in (frame, [[1], [2]], np.ones(3), {"x": [1]}, []))
+
+
+TEXTS = {
+    "plain.csv": "a,b,c\n" + "".join(f"{i},x{i % 3},{i / 4}\n" for i in range(40)),
+    "late_words.csv": "a,b\n" + "1,x\n" * 30 + "?,y\n2,NA\n",
+    "late_label.csv": "zip,b\n" + "1234,x\n" * 30 + "01234,y\n",
+    "late_text.csv": "a,b\n" + "1,2020-01-01\n" * 30 + "one,2020-01-02\n",
+    "late_comma.csv": "a;b\n" + "1;2\n" * 30 + "1,5;7\n",
+    "commas.csv": "a;b;c\n" + "1,5;2;x.y\n" * 30 + "1.234,5;7;z\n",
+    "thousands.csv": "a;b\n" + "1,234;2\n" * 30,
+    "quoted.csv": 'a,b\n"x\ny",1\n"u,v",2\n' + '"x ""z""",3\n' * 30,
+    "odd.csv": "a,b\nx,1\n" + "y,2\n" * 20 + '5" pipe,3\n\n' + "z,4\n" * 20,
+    "blank.csv": "a,b\n1,2\n\n3,4\n\n" + "5,6\n\n" * 20,
+    "old.csv": ("a,b\n" + "x,1\n" * 30 + "Müller,2\n").encode("latin-1"),
+    "wide.csv": ("a;b\n" + "Köln;1,5\n" * 30).encode("utf-16"),
+    "windows.csv": "a,b\r\n" + "1,x\r\n" * 30,
+    "spaced.txt": "a  b c\n" + " 1   2 x \n" * 30,
+    "nothing.csv": "a,b\n" + ",1\n" * 30,
+}
+
+
+@pytest.mark.parametrize("piece", [7, 2**20])
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_in_pieces_reads_as_at_once(tmp_path, monkeypatch, name, piece):
+    monkeypatch.setattr(text_blocks, "PIECE", piece)
+    content = TEXTS[name]
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(content if isinstance(content, bytes) else content.encode()))
+    whole, stream = read_table(path), as_stream(path, block_rows=5)
+    assert stream.table().fingerprint() == whole.fingerprint()
+    assert sorted(stream.notes) == sorted(whole.notes)
+
+
+@pytest.mark.parametrize("piece", [7, 2**20])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "x.csv is empty"),
+        (b"a,b\n", "names but no rows"),
+        (b"a,b\n" + b"1,2\n" * 20 + b"3\n", "line 22 must have 2 cells"),
+        (b"a,b\n" + b"1,2\n" * 20 + b"3,inf\n", "line 22 column 'b' must be a finite number, got 'inf'"),
+        ("a,b\nKöln,2\n".encode() + b"1,2\n" * 9 + "München,3\n".encode("latin-1"), "the byte 0xfc on line 12"),
+    ],
+)
+def test_broken_text_in_pieces_says_where(tmp_path, monkeypatch, content, says, piece):
+    monkeypatch.setattr(text_blocks, "PIECE", piece)
+    (tmp_path / "x.csv").write_bytes(content)
+    with pytest.raises(InputError, match=says):
+        as_stream(tmp_path / "x.csv")
+    with pytest.raises(InputError, match=says):
+        read_table(tmp_path / "x.csv")

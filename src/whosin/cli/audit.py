@@ -96,7 +96,7 @@ def audit(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the splits; taken from the data by default.")] = None,
     block_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Read a Parquet or Arrow release in blocks of so many rows; large ones always are."),
+        typer.Option(min=1, help="Read a release of text, Parquet or Arrow in blocks of so many rows; large ones are."),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
     report: Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")] = None,
@@ -297,7 +297,7 @@ def _of_tables(
     reference = "auto" if reference is None else None if str(reference) == "none" else _read(reference, written)
     synthetic: Any
     if is_blockwise(released) or options["block_rows"] is not None:
-        synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS)
+        synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS, **written)
     else:
         synthetic = _read(released, written)
     rows = len(train) + len(holdout)

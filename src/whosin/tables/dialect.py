@@ -11,10 +11,21 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import IO
 
 from whosin.errors import InputError, check_choice, check_whole
 
-__all__ = ["MISSING", "THOUSANDS", "WITH_COMMA", "WORDS", "Dialect", "decoded", "first_rows", "is_number"]
+__all__ = [
+    "MISSING",
+    "THOUSANDS",
+    "WITH_COMMA",
+    "WORDS",
+    "Dialect",
+    "decoded",
+    "first_rows",
+    "is_number",
+    "recognised_encoding",
+]
 
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Cells that are missing wherever they stand, blanks around them aside."""
@@ -104,6 +115,43 @@ def decoded(data: bytes, origin: str, encoding: str | None) -> tuple[bytes, str 
     return data, remark
 
 
+def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> tuple[str, str | None]:
+    """Return the encoding of a file by the rules of :func:`decoded`, and a remark, without holding the file.
+
+    A file that is not marked as UTF-16 is read to its end.
+    """
+    if encoding is not None:
+        return encoding, None
+    start, lines, letters = file.read(2**20), 0, False
+    for mark, name in _MARKS:
+        if start.startswith(mark) and name != "utf-8":
+            return "utf-16", None
+    if (name := _unmarked(start)) != "utf-8":
+        return name, None
+    decoder, part = codecs.getincrementaldecoder("utf-8")(), start
+    while part:
+        if letters or not part.isascii():
+            try:
+                decoder.decode(part)
+            except UnicodeDecodeError as error:
+                before, line = error.object[: error.start], lines + part.count(b"\n", 0, error.start) + 1
+                if letters or not before.isascii():
+                    raise InputError(_not_utf8(origin, error.object[error.start], line)) from None
+                return _OLD, f"its letters were read as {_OLD}, since line {line} is not UTF-8"
+            letters = True
+        lines, part = lines + part.count(b"\n"), file.read(2**24)
+    if letters and decoder.getstate()[0]:
+        raise InputError(_not_utf8(origin, decoder.getstate()[0][0], lines + 1))
+    return "utf-8", None
+
+
+def _not_utf8(origin: str, byte: int, line: int) -> str:
+    return (
+        f"{origin} must be UTF-8 to its end, got the byte 0x{byte:02x} on line {line} after letters in UTF-8; name its "
+        "encoding if it has another"
+    )
+
+
 def _as_latin_1(error: UnicodeError) -> tuple[str, int]:
     """Read what Windows-1252 leaves undefined as Latin-1 does."""
     assert isinstance(error, UnicodeDecodeError)
@@ -136,10 +184,7 @@ def _as_utf8(data: bytes, origin: str) -> tuple[bytes, str | None]:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         if not data[: error.start].isascii():
-            raise InputError(
-                f"{origin} must be UTF-8 to its end, got the byte 0x{data[error.start]:02x} on line "
-                f"{_line(data, error.start)} after letters in UTF-8; name its encoding if it has another"
-            ) from None
+            raise InputError(_not_utf8(origin, data[error.start], _line(data, error.start))) from None
         remark = f"its letters were read as {_OLD}, since line {_line(data, error.start)} is not UTF-8"
         return codecs.decode(data, _OLD, "whosin_latin_1").encode("utf-8"), remark
     return data, None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from whosin.tables.text import series_from_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TEXT", "check_file", "file_ending", "opened", "read_numeric", "read_table"]
+__all__ = ["TEXT", "check_file", "file_ending", "opened", "read_numeric", "read_table", "unpacking"]
 
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 """Endings of separated text."""
@@ -229,9 +230,15 @@ def _only_file(path: Path) -> IO[bytes]:
 
 
 def _bytes(path: Path) -> bytes:
+    with unpacking(path), opened(path) as file:
+        return file.read()
+
+
+@contextlib.contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """Say of a file that cannot be unpacked so."""
     try:
-        with opened(path) as file:
-            return file.read()
+        yield
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError) as error:
         if isinstance(error, PermissionError):
             raise

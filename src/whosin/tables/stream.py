@@ -1,8 +1,7 @@
 """Tables larger than memory: rows in blocks, in their order, as often as they are asked for.
 
 Parquet files and Arrow files are read where they are. A lazy frame is evaluated once, into a temporary Parquet file,
-and frames that come one by one go there too: they cannot be read twice, and what is learnt from a table takes several
-readings.
+and text files and frames that come one by one go there too: what is learnt from a table takes several readings.
 """
 
 from __future__ import annotations
@@ -11,23 +10,25 @@ import glob
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.quiet_polars import without_panics
-from whosin.tables.reading import check_file, file_ending
+from whosin.tables.reading import TEXT, check_file, file_ending, opened, unpacking
 from whosin.tables.table import Table, check_names
+from whosin.tables.text_blocks import TextBlocks
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BLOCK_ROWS", "TableStream", "as_stream", "is_blockwise", "is_streamable"]
+__all__ = ["BLOCK_ROWS", "LARGE_TEXT", "TableStream", "as_stream", "is_blockwise", "is_streamable"]
 
 BLOCK_ROWS = 2**20
 """Rows of a block unless the caller says otherwise."""
@@ -36,6 +37,10 @@ _PART_ROWS = 2**17
 _PIECE_ROWS = 2**15
 """A file is read at least so many rows at a time, however small the blocks are."""
 _STREAMED = (".parquet", ".arrow", ".feather")
+LARGE_TEXT = 2**28
+"""Text files of more bytes are read in blocks."""
+_PACKED = 6
+"""How many bytes one of a packed file may stand for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,35 +120,35 @@ def is_streamable(data: Any) -> bool:
 
 
 def is_blockwise(path: Path) -> bool:
-    """Whether a file can be read in blocks, by its ending."""
-    return path.name.lower().endswith(_STREAMED)
+    """Whether a file is read in blocks unless it is small: by its ending, and text by its size too."""
+    if path.name.lower().endswith(_STREAMED):
+        return True
+    unpacked = 1 if path.suffix.lower() in TEXT else _PACKED
+    return path.is_file() and file_ending(path) in TEXT and path.stat().st_size * unpacked > LARGE_TEXT
 
 
-def as_stream(data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS) -> TableStream:
+def as_stream(
+    data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS, categories: Sequence[str] = (), **written: Any
+) -> TableStream:
     """Return a table that is read in blocks.
 
     Parameters
     ----------
     data : path, polars.LazyFrame, or iterable of data frames
-        A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format). Frames may come from any library
-        that :func:`as_table` knows and must have the same columns of the same kinds; whole numbers may become
-        fractions, and columns without a single cell go with any kind.
+        A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format), or of separated text. Frames may
+        come from any library that :func:`as_table` knows and must have the same columns of the same kinds; whole
+        numbers may become fractions, and columns without a single cell go with any kind.
     name : str, default "data"
         What errors call the table; a file goes by its name.
     block_rows : int, default 1,048,576
         Rows of a block.
+    categories, **written
+        For text files as in :func:`read_table`, which reads the same cells.
 
     Notes
     -----
-    Lazy frames and iterables are written to a temporary Parquet file, which goes when the stream goes. Row numbers in
-    errors count from 0 over the whole table.
-
-    Examples
-    --------
-    >>> import polars as pl, whosin as wi
-    >>> frames = (pl.DataFrame({"age": [start, start + 1]}) for start in range(0, 10, 2))
-    >>> len(wi.tables.as_stream(frames))
-    10
+    Text files are read twice: all cells of a column decide on its kind. They, lazy frames and iterables are written to
+    a temporary Parquet file, which goes when the stream goes. Row numbers in errors count from 0 over the whole table.
     """
     import polars as pl
 
@@ -151,7 +156,7 @@ def as_stream(data: Any, name: str = "data", *, block_rows: int = BLOCK_ROWS) ->
     if isinstance(data, TableStream):
         return data
     if isinstance(data, str | Path):
-        return _from_file(Path(data), size)
+        return _from_file(Path(data), size, categories, written)
     if isinstance(data, pl.LazyFrame):
         return _from_temporary(_from_lazy, data, name, size)
     if isinstance(data, Iterable):
@@ -165,15 +170,31 @@ def _is_frame(value: Any) -> bool:
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
-def _from_file(path: Path, size: int) -> TableStream:
+def _from_file(path: Path, size: int, categories: Sequence[str], written: Mapping[str, Any]) -> TableStream:
     check_file(path)
     ending = file_ending(path)
+    if ending in TEXT:
+        dialect = Dialect(**{name: value for name, value in written.items() if name != "sheet"})
+        with unpacking(path):
+            blocks = TextBlocks.of(lambda: opened(path), path.name, dialect, ending, categories)
+            stamp = _stamp(path)
+            stream = _from_temporary(_from_frames, blocks.frames(), path.name, size)
+            _check_unchanged(path, path.name, stamp)
+        return replace(stream, notes=blocks.notes, _open=_held_open(stream))
     if ending not in _STREAMED:
         raise InputError(
-            f"{path.name} cannot be read in blocks: that needs {', '.join(_STREAMED)}; "
-            "polars.scan_csv(path) is a lazy frame, which can"
+            f"{path.name} cannot be read in blocks: that needs text, {', '.join(_STREAMED)}; save it as one of these"
         )
     return _scanned(path, ending, path.name, size)
+
+
+def _held_open(stream: TableStream) -> Callable[[list[str]], Iterator[pl.DataFrame]]:
+    """Return what opens a stream, and keeps it and its temporary files."""
+
+    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
+        return stream._open(columns)
+
+    return read
 
 
 def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:

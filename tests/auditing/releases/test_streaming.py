@@ -94,14 +94,18 @@ def test_a_whole_audit_of_a_file(tables, tmp_path, monkeypatch):
     assert np.array_equal(found.closest, whole.closest)
 
 
-def test_a_path_of_text_is_read_into_memory(tables, tmp_path):
+def test_a_path_of_text_in_memory_and_in_blocks(tables, tmp_path, monkeypatch):
     train, holdout, release, _ = tables
-    release.write_csv(tmp_path / "release.csv")
-    whole = wi.audit_synthetic(train, holdout, release, rng=0)
-    found = wi.audit_synthetic(train, holdout, str(tmp_path / "release.csv"), rng=0)
+    release.write_csv(tmp_path / "release.csv", separator=";", null_value="?")
+    whole = wi.audit_synthetic(train, holdout, tmp_path / "release.csv", rng=0)
+    monkeypatch.setattr("whosin.tables.text_blocks.PIECE", 1000)
+    found = wi.audit_synthetic(train, holdout, str(tmp_path / "release.csv"), rng=0, block_rows=50)
     assert (found.advantage, found.copies) == (whole.advantage, whole.copies)
-    with pytest.raises(InputError, match="cannot be read in blocks"):
-        wi.audit_synthetic(train, holdout, tmp_path / "release.csv", block_rows=10)
+    assert found.fingerprints == whole.fingerprints
+    assert found.preview.tables == whole.preview.tables
+    release.write_ndjson(tmp_path / "release.jsonl")
+    with pytest.raises(InputError, match=r"release\.jsonl cannot be read in blocks: that needs text, \.parquet"):
+        wi.audit_synthetic(train, holdout, tmp_path / "release.jsonl", block_rows=10)
 
 
 def test_what_is_refused(tables, tmp_path):

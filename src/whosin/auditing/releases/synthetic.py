@@ -271,7 +271,7 @@ def audit_synthetic(
         Frames of mixed types are encoded with frequencies and scales of the release and the reference; plain arrays
         and lists of numbers are compared as they are. ``synthetic`` may also be the path of a Parquet or Arrow file, a
         polars.LazyFrame, or an iterable of frames; with more than 250,000 rows it is read in blocks and never held, and
-        the answers are the same. Other files, CSV among them, are read into memory.
+        the answers are the same. So are text files of more than 256 MB; other files are read into memory.
     query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
         "equal_cells", "nearest", "nearest_ratio", "copies", and against a ``reference`` "density_ratio",

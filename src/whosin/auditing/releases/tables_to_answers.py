@@ -41,6 +41,7 @@ from whosin.tables import (
 )
 from whosin.tables.columns import Column
 from whosin.tables.look import Preview, preview_of
+from whosin.tables.reading import TEXT, file_ending
 from whosin.tables.roles import ColumnChoice
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
@@ -135,19 +136,22 @@ def answer_queries(
     threads = number_of_threads(n_jobs)
     spare = spare and query == "auto" and (groups is None or isinstance(groups, str) or _is_list_of_names(groups))
     choice = ColumnChoice(columns, ignore, keep)
-    train, holdout, reference = (_read(part) for part in (train, holdout, reference))
+    train, holdout, reference = (_read(part, categories) for part in (train, holdout, reference))
     if hasattr(reference, "__len__") and len(reference) == 1:
         raise InputError("reference must have at least two rows, got one")
     if isinstance(synthetic, str | Path) and block_rows is None and not is_blockwise(Path(synthetic)):
-        synthetic = read_table(synthetic)
+        synthetic = read_table(synthetic, categories=categories)
     if block_rows is not None or is_streamable(synthetic):
-        stream = _opened(synthetic, block_rows)
+        text = isinstance(synthetic, str | Path) and file_ending(Path(synthetic)) in TEXT
+        stream = _opened(synthetic, block_rows, categories if text else ())
         if stream.rows > STREAMED_FROM or block_rows is not None:
             if callable(query):
                 raise InputTypeError("query must be names for a release that is read in blocks, got a function")
-            records = [train, holdout] + ([] if reference is None else [reference])
-            if categories:
+            if categories and not text:
                 raise InputError("categories must be text in a release that is read in blocks: write them so")
+            records = [train, holdout] + ([] if reference is None else [reference])
+            named = zip(records, _HELD, strict=False)
+            records = [as_table(part, name, categories=categories) for part, name in named]
             return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person, spare)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
@@ -157,9 +161,9 @@ def answer_queries(
     return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person, spare)
 
 
-def _read(part: Any) -> Any:
+def _read(part: Any, categories: Sequence[str]) -> Any:
     """Read a table that is given by its path."""
-    return read_table(part) if isinstance(part, str | Path) else part
+    return read_table(part, categories=categories) if isinstance(part, str | Path) else part
 
 
 def _chance(rng: np.random.Generator | None, fingerprints: Mapping[str, str]) -> np.random.Generator:
@@ -189,11 +193,12 @@ def _without(table: Any, person: Any) -> Any:
     return table.select([name for name in table.names if name != person])
 
 
-def _opened(synthetic: Any, block_rows: int | None) -> TableStream:
+def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -> TableStream:
     """Return a release that can be read in blocks."""
     if not is_streamable(synthetic):
         synthetic = [synthetic]
-    return as_stream(synthetic, "synthetic", block_rows=BLOCK_ROWS if block_rows is None else block_rows)
+    size = BLOCK_ROWS if block_rows is None else block_rows
+    return as_stream(synthetic, "synthetic", block_rows=size, categories=categories)
 
 
 def _from_stream(
@@ -208,8 +213,7 @@ def _from_stream(
     person: Any,
     spare: bool,
 ) -> ReleaseAnswers:
-    names = ("train", "holdout", "reference")
-    tables = [as_table(part, name) for part, name in zip(given, names, strict=False)]
+    tables = [as_table(part, name) for part, name in zip(given, _HELD, strict=False)]
     compared = [_without(table, person) for table in tables]
     columns, left = choice.among(compared[:2], [_without(stream, person), *compared[2:]])
     who = _person(person, tables)
@@ -260,7 +264,7 @@ def _from_stream(
     )
     answers = _answers(release, table_queries, query, [*given[:2], stream], split, referring=reference is not None)
     rows = _row_numbers(cells[: len(tables)])
-    by_role = dict(zip(names, rows, strict=False))
+    by_role = dict(zip(_HELD, rows, strict=False))
     every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
     common = {
         "left_out": left,
@@ -471,6 +475,7 @@ def _about_rows(
 
 
 _NAMES = ("train", "holdout", "synthetic", "reference")
+_HELD = ("train", "holdout", "reference")
 
 
 def _material(
