@@ -131,6 +131,23 @@ def attacked(estimator: object, X: np.ndarray, y: np.ndarray, peers: dict[str, s
     return {name: {key: float(np.mean([one[key] for one in runs])) for key in runs[0]} for name, runs in found.items()}
 
 
+def paired(estimator: object, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
+    """Areas of all attacks on every fourth model, and how far the default is from the best of the others, in pairs."""
+    from scipy.stats import ttest_rel
+
+    from whosin import ReferenceModels
+    from whosin.auditing.models.references import ATTACKS
+
+    known = ReferenceModels.train(estimator, X, y, models=MODELS, rng=1)
+    targets = range(0, MODELS, 4)
+    areas = {a: [measures(known.attack(t, a), known.included[t])["auc"] for t in targets] for a in ATTACKS}
+    means = {name: float(np.mean(values)) for name, values in areas.items()}
+    best = max((name for name in means if name != "auto"), key=means.__getitem__)
+    limits = ttest_rel(areas["auto"], areas[best]).confidence_interval(0.95)
+    found = {"auc": means, "best": best, "auto - best": means["auto"] - means[best]}
+    return found | {"low": float(limits.low), "high": float(limits.high), "targets": len(targets)}
+
+
 def main() -> int:
     """Run the comparison."""
     warnings.filterwarnings("ignore", "Stochastic Optimizer")
@@ -139,14 +156,23 @@ def main() -> int:
     parser.add_argument("--art", help="a Python that has adversarial-robustness-toolbox")
     parser.add_argument("--sacro", help="a Python that has sacroml")
     parser.add_argument("--models", nargs="+", help="some of the models: print, write nothing")
+    parser.add_argument("--paired", action="store_true", help="only: is the default as strong as the best attack?")
     options = parser.parse_args()
     folder = _common.data_folder(options.data, "adult").parent
     scripts = {"_art_side.py": options.art, "_sacro_side.py": options.sacro}
     peers = {script: python for script, python in scripts.items() if python}
+    asked = {name: one for name, one in estimators().items() if not options.models or name in options.models}
+    if options.paired:
+        found = {}
+        for name, estimator in asked.items():
+            found[name] = paired(estimator, *(digits if name == "CNN" else adult)(folder))
+            print(name, found[name], flush=True)
+        if not options.models:
+            content = {"benchmark": "reference_attacks", "machine": _common.machine(), "results": found}
+            _common.write_results("reference_attacks_paired", content)
+        return 0
     results, seconds = {}, {}
-    for name, estimator in estimators().items():
-        if options.models and name not in options.models:
-            continue
+    for name, estimator in asked.items():
         start = time.process_time()
         results[name] = attacked(estimator, *(digits if name == "CNN" else adult)(folder), peers)
         seconds[name] = time.process_time() - start

@@ -20,7 +20,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from whosin.auditing import audit
-from whosin.auditing.models import ReferenceModels, SklearnAdapter, audit_with_references, feature_noise, rmia
+from whosin.auditing.models import (
+    ReferenceModels,
+    SklearnAdapter,
+    audit_with_references,
+    feature_noise,
+    references,
+    rmia,
+)
 from whosin.auditing.models.references import ATTACKS
 from whosin.errors import InputError, InputTypeError
 
@@ -184,6 +191,18 @@ def test_a_journal_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="journal must be a file in a directory"):
         small(journal=tmp_path / "file" / "j")
+
+
+def test_auto_takes_a_single_attack_where_the_combination_finds_less(linear, monkeypatch):
+    """A combination that says nothing is passed over for the attack that finds most on the pseudo-targets."""
+    learned = linear.attack(0)
+    monkeypatch.setattr(
+        references, "learn_score", lambda *sides, quadratic: (lambda answers: np.zeros(len(answers)), None)
+    )
+    single = linear.attack(0)
+    assert any(np.array_equal(single, linear.attack(0, name)) for name in ("lira", "lira_offline", "rmia"))
+    assert roc_auc_score(linear.included[0], single) > 0.55
+    assert not np.array_equal(single, learned)
 
 
 def test_attacks_beat_the_loss_and_auto_is_the_strongest(linear):

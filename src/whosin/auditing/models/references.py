@@ -313,8 +313,9 @@ class ReferenceModels:
             the others. The model with the opposite half is left out too: it would tell on which side the target is.
         attack : {"auto", "lira", "lira_offline", "rmia", "rmia_offline"}
             See :mod:`whosin.auditing.models.attacks`. "auto" learns a combination of all of them and of the score
-            itself on eight of the reference models, each attacked by the others; with fewer than six models to learn
-            from it is "rmia", or "lira" where the scores are no log odds. "rmia_offline" chooses its constant likewise.
+            itself on eight of the reference models, each attacked by the others, and takes a single attack instead
+            where that finds more there; with fewer than six models to learn from it is "rmia", or "lira" where the
+            scores are no log odds. "rmia_offline" chooses its constant likewise.
             Over several queries attacks are averaged; "auto" weighs each.
 
         Notes
@@ -362,10 +363,18 @@ class ReferenceModels:
         return len(self.scores) >= 6 and min(int(counts.min()) for counts in sums) >= 2
 
     def _stacked(self, own: Array) -> Array:
+        """Return the learned combination, or the attack that beats it in area on the pseudo-targets."""
         seen = [(self._features(*one[:3]), one[3]) for one in self._pseudo_targets()]
         table, member = np.concatenate([part for part, _ in seen]), np.concatenate([side for _, side in seen])
         score, _ = learn_score(table[member], table[~member], np.random.default_rng(0), quadratic=False)
-        return score(self._features(own, self.scores, self.included))
+
+        def ways(answers: Array) -> list[Array]:
+            by_query = answers.reshape(len(answers), len(own), -1)
+            return [score(answers), *by_query.mean(axis=1).T]
+
+        both = [(part, side) for part, side in seen if side.any() and not side.all()]
+        areas = np.array([[_auc(way, side) for way in ways(part)] for part, side in both])
+        return ways(self._features(own, self.scores, self.included))[int(np.argmax(areas.sum(axis=0)))]
 
     def _features(self, own: Array, scores: Array, included: Mask) -> Array:
         columns = []
@@ -416,7 +425,8 @@ def audit_with_references(
     included : array-like of 0 and 1, optional
         Which records of the pool the target was trained with; known for a reference model.
     attack : {"auto", "lira", "lira_offline", "rmia", "rmia_offline"}
-        As in :meth:`ReferenceModels.attack`. "auto" learns the combination of all on other reference models.
+        As in :meth:`ReferenceModels.attack`. "auto" learns on other reference models: the combination of
+        all, or the one that finds more.
     prior, metric, confidence_level, groups, assignment, tolerate, rng, progress
         As in :func:`whosin.audit`. The assignment is "random" for a reference model.
     person : array-like, optional
