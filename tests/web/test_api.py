@@ -1,8 +1,10 @@
 """The API says what the library says."""
 
+import asyncio
 import html
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -10,9 +12,12 @@ from web_support import BASE, TestClient, office, upload, wait, with_token
 
 import whosin as wi
 from whosin.auditing import Verdict
+from whosin.errors import InputError
 from whosin.web.answers import compare
 from whosin.web.app import create_app
 from whosin.web.models import AuditAnswer
+from whosin.web.questions import Desk
+from whosin.web.service import waited_for
 from whosin.web.settings import Settings
 
 
@@ -40,6 +45,15 @@ def audited(tables, measured, tmp_path_factory):
         ("kind=gdp&mu=0.5", wi.GaussianDP(0.5)),
         ("kind=mip&eta=0.1", wi.MIP(0.1)),
         ("kind=dpsgd&noise_multiplier=1&sample_rate=0.01&steps=100", wi.DPSGD(1.0, 0.01, 100)),
+        (
+            "kind=dpsgd&noise_multiplier=4&run=batches&batch_size=50&dataset_size=1000&epochs=2&sampling=shuffled"
+            "&adjacency=zero_out",
+            wi.DPSGD(4.0, 0.05, 40, "shuffled", "zero_out"),
+        ),
+        ("kind=zcdp&rho=0.2", wi.ZeroConcentratedDP(0.2)),
+        ("kind=rdp&pairs=order,epsilon%0A2,0.1%0A8,0.5", wi.RenyiDP([2.0, 8.0], [0.1, 0.5])),
+        ("kind=profile&pairs=0.5,1e-3%0A1,1e-6", wi.PrivacyProfile([0.5, 1.0], [1e-3, 1e-6])),
+        ("kind=gdp&mu=0.5&adjacency=zero_out", wi.GaussianDP(0.5, "zero_out")),
     ],
 )
 def test_explain(reader, query, guarantee):
@@ -93,6 +107,12 @@ def test_explain_refuses(reader, query):
         ("target=tpr&value=0.05&fpr=0.01", lambda g: float(g.tpr_at(0.01)), 0.05),
         ("find=dpsgd&target=advantage&value=0.1&steps=100", lambda g: g.advantage, 0.1),
         ("find=mip&target=accuracy&value=0.6", lambda g: g.accuracy(), 0.6),
+        (
+            "find=dpsgd&target=advantage&value=0.2&run=batches&batch_size=50&dataset_size=1000&epochs=2"
+            "&sampling=partition&adjacency=zero_out",
+            lambda g: g.advantage if (g.sampling, g.steps, g.sample_rate) == ("partition", 40, 0.05) else 1.0,
+            0.2,
+        ),
     ],
 )
 def test_calibrate_keeps_the_wish(reader, query, read, limit):
@@ -303,3 +323,23 @@ def test_heavy_questions_have_places_of_their_own(start, monkeypatch):
     with desk.place(apart=True), desk.place(apart=True):
         assert client.get("/api/explain").status_code == 200
         assert client.get("/api/explain?kind=dpsgd").status_code == 429
+
+
+class _Gone:
+    """Somebody who asked and went away."""
+
+    async def is_disconnected(self):
+        return True
+
+
+def test_a_helper_is_ended_when_whoever_asked_has_gone():
+    desk = Desk(1, 120.0, 4_000_000_000)
+    try:
+        began = time.monotonic()
+        with pytest.raises(InputError):
+            asyncio.run(waited_for(_Gone(), lambda gone: desk.answer(time.sleep, 100, apart=True, gone=gone)))
+        assert time.monotonic() - began < 60
+        assert desk._helpers == []
+        assert desk.answer(len, "abc", apart=True) == 3
+    finally:
+        desk.close()

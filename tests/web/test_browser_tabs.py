@@ -84,6 +84,15 @@ def test_every_tab_answers_as_its_command_does(page, served, tmp_path):
     for name, value in (("epsilon", "4"), ("clip", "2"), ("delta", "1e-5")):
         page.fill(f"#{name}-1", value)
     assert "60 records" in answer(page)
+    (tmp_path / "grid.csv").write_text("a,b\n" + "".join(f"{i},{j}\n" for i in (0, 3, 6) for j in (0, 2, 4)))
+    page.check('input[value="population exponential"]')
+    page.set_input_files("#records-3", tmp_path / "records.csv")
+    page.set_input_files("#candidates-3", tmp_path / "grid.csv")
+    for name, value in (("epsilon", "4"), ("clip", "8")):
+        page.fill(f"#{name}-3", value)
+    said = answer(page)
+    assert "60 records" in said
+    assert "whosin population exponential records.csv --candidates=grid.csv" in said
     page.goto(served.base + "tool/protect")
     page.set_input_files("#records-1", tmp_path / "records.csv")
     page.fill("#statistic-1", "mean")
@@ -123,16 +132,23 @@ def test_a_running_audit_can_be_cancelled_and_another_tab_sees_it(page, served):
     assert "interrupted" in other.inner_text("#history")
 
 
-def test_tables_are_shown_before_they_are_sent(page, served, tmp_path):
+def test_files_are_shown_before_they_are_audited(page, served, tmp_path):
     page.goto(served.base + "audit")
-    (tmp_path / "train.csv").write_text("age,job\n31,cook\n")
-    (tmp_path / "holdout.csv").write_text("age;town\n44;Rome\n")
-    page.set_input_files("#train", tmp_path / "train.csv")
-    page.set_input_files("#holdout", tmp_path / "holdout.csv")
-    page.wait_for_selector("#preview .warning")
+    rows = "".join(f"{i};{18 + i % 20};{i % 7},5\n" for i in range(60))
+    for role in ("train", "holdout", "synthetic"):
+        (tmp_path / f"{role}.csv").write_text("row;age;height\n" + rows)
+        page.set_input_files(f"#{role}", tmp_path / f"{role}.csv")
+    page.wait_for_selector("#preview table")
     shown = page.inner_text("#preview")
-    assert "train.csv has 2 columns (age, job); first row: 31, cook" in shown
-    assert "It lacks job, which train.csv has." in shown
+    assert "2 of 3 columns are compared. Left out: row (a running number)." in shown
+    assert "Training rows that appear among the held-out rows: 60" in shown
+    assert "commas are decimal signs in 'height'" in shown
+    assert page.inner_text("#status") == ""
+    page.click("summary >> text=More settings")
+    page.fill("#ignore", "town")
+    page.click("#look")
+    page.wait_for_selector("#preview [role=alert]")
+    assert "“Columns to leave out”" in page.inner_text("#preview")
 
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)

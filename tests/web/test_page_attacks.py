@@ -101,11 +101,11 @@ def test_empty_parts_are_counted(client):
     part = b'--x\r\nContent-Disposition: form-data; name="scores"; filename=""\r\n\r\n\r\n'
     answer = client.post(
         "/api/audits",
-        content=part * 31 + b"--x--\r\n",
+        content=part * 51 + b"--x--\r\n",
         headers={"Content-Type": "multipart/form-data; boundary=x"},
     )
     assert answer.status_code == 422
-    assert "at most 30 parts" in answer.json()["error"]
+    assert "at most 50 parts" in answer.json()["error"]
 
 
 def test_a_small_file_of_very_many_rows_is_not_unpacked(request_of_scores, tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ def upload(client, files, path="/api/audits", **fields):
     return client.post(path, files=sent, data=fields)
 
 
-def wait(client, key, *, until=("done", "failed", "interrupted"), seconds=60):
+def wait(client, key, *, until=("done", "failed", "interrupted"), seconds=180):
     """Wait until an audit has ended, and return it."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:

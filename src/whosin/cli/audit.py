@@ -275,16 +275,10 @@ def _read(given: Any, written: dict[str, Any]) -> Any:
 
 def _divided(path: Path, column: str, value: str | None, written: dict[str, Any]) -> dict[str, Any]:
     """Divide a file into training rows and held-out rows by a column, which is then left out."""
-    from dataclasses import replace
-
-    from whosin.auditing.measuring.score_table import members_of
+    from whosin.auditing.measuring.score_table import divided
     from whosin.tables import read_table
 
-    table = read_table(path, **written)
-    inside = members_of(table, column, value)
-    rest = table.select([name for name in table.names if name != column])
-    sides = {"--train": rest.take(inside), "--holdout": rest.take(~inside)}
-    return {name: replace(side, origin=f"{path.name} ({name[2:]})") for name, side in sides.items()}
+    return {f"--{role}": side for role, side in divided(read_table(path, **written), column, value).items()}
 
 
 def _of_tables(

@@ -28,7 +28,7 @@ EXAMPLES = {
     "look": ("whosin look train.csv holdout.csv synthetic.csv", "whosin look people.csv --separator ';'"),
     "population gaussian": ("whosin population gaussian records.csv --epsilon 8 --delta 1e-5 --clip 2",),
     "population laplace": ("whosin population laplace records.csv --epsilon 8 --clip 2",),
-    "population exponential": ("whosin population exponential records.csv --epsilon 8 --clip 2",),
+    "population exponential": ("whosin population exponential records.csv --candidates grid.csv --epsilon 8 --clip 2",),
     "ledger add": ("whosin ledger add --name 'table of May' --dataset patients --epsilon 1",),
     "ledger list": ("whosin ledger list",),
     "ledger check": ("whosin ledger check",),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Annotated, Any
 
 import typer
 
 from whosin.cli.options import takes
 
-__all__ = ["split", "takes_files"]
+__all__ = ["WRITTEN", "split", "takes_files"]
 
 
 def _written(
@@ -39,6 +40,8 @@ def _written(
     return {name: value for name, value in given.items() if value is not None}
 
 
+WRITTEN = tuple(signature(_written).parameters)
+"""The names of these options."""
 takes_files = takes("written", _written)
 """Gives a command the options of text files and workbooks; it gets them as one dictionary, ``written``."""
 

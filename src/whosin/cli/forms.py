@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from whosin.cli.files import WRITTEN
 from whosin.web.tools import Command, Field, Tool
 
 __all__ = ["forms"]
@@ -16,12 +17,13 @@ LEFT_OUT = {
     "fingerprint",
 }  # fmt: skip
 """Options that make no sense on a page, or that name files of the server."""
+SIGNS = {"Epsilon": "ε", "Delta": "δ", "Eta": "η", "Mu": "μ", "Zcdp": "ρ"}
 TABS = {
     "protect": ("Release a number with a promise", "A statistic of your records, with noise and a proof.", "protect"),
     "population": (
         "What does ε mean on these records?",
         "The labelled ε, and what it means for somebody who does not know who was drawn.",
-        "population gaussian", "population laplace",
+        "population gaussian", "population laplace", "population exponential",
     ),
     "ledger": (
         "What was released so far?",
@@ -60,21 +62,27 @@ def _field(parameter: Any) -> Field | None:
     if name in LEFT_OUT or getattr(parameter, "is_flag", False):
         return None
     word = _type_of(parameter)
-    if parameter.param_type_name == "argument" or name == "data":
+    positional = parameter.param_type_name == "argument"
+    if positional or name in ("data", "candidates"):
         kind = "file"
     elif word in ("path", "file", "filename"):
         return None  # a visitor must not name files of the server
     else:
         kind = "number" if word in ("float", "int", "integer") else "text"
+    folded = "How the file is written" if parameter.name in WRITTEN else ""
     default = parameter.default if isinstance(parameter.default, int | float | str) else ""
-    label = "Records" if parameter.param_type_name == "argument" else name.replace("-", " ").capitalize()
+    if str(default) and not parameter.required:
+        folded = folded or "More settings"
+    label = "Records" if positional else name.replace("-", " ").capitalize()
     return Field(
         Path(name).name,
-        label,
+        SIGNS.get(label, label),
         (getattr(parameter, "help", None) or "").replace("--", ""),
         kind,
         str(default),
         bool(parameter.required),
+        positional,
+        folded,
     )
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from whosin.cli.options import takes
-from whosin.errors import InputError, InputTypeError, check_number
+from whosin.errors import InputTypeError, check_number
 
-__all__ = ["ONE", "Number", "pairs_of", "takes_guarantee"]
+__all__ = ["ONE", "Number", "takes_guarantee"]
 
 Number = float | None
 File = Path | None
@@ -46,6 +45,7 @@ def _guarantee(
 ) -> Any:
     """Return the guarantee that the options name, None if they name none; several are an error."""
     import whosin as wi
+    from whosin.guarantees.accountants import pairs_of
 
     is_run = any(value is not None for value in (noise_multiplier, sample_rate, steps))
     named = (epsilon, practical_epsilon, mu, eta, zcdp, rdp, profile)
@@ -88,22 +88,3 @@ ONE = (
 )
 takes_guarantee = takes("guarantee", _guarantee)
 """Gives a command the options that name a guarantee; it gets that as ``guarantee``, None where none is named."""
-
-
-def pairs_of(text: str) -> tuple[list[float], list[float]]:
-    """Return two columns of numbers from CSV text; a first row without numbers is a header."""
-    first, second = [], []
-    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
-        if not any(cell.strip() for cell in row):
-            continue
-        try:
-            pair = float(row[0]), float(row[1])
-        except (ValueError, IndexError):
-            if number == 1:
-                continue
-            raise InputError(f"row {number} must hold two numbers, got {','.join(row)!r}") from None
-        first.append(pair[0])
-        second.append(pair[1])
-    if not first:
-        raise InputError("the file must hold two columns of numbers, got none")
-    return first, second

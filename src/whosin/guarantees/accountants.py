@@ -8,6 +8,7 @@ asked about replacement: two steps are paid instead.
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -19,7 +20,7 @@ from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
 
-__all__ = ["from_event", "from_opacus", "from_pld"]
+__all__ = ["from_event", "from_opacus", "from_pld", "pairs_of"]
 
 _ORDERS = (*(1.0 + x / 10.0 for x in range(1, 100)), *range(11, 64), 80, 128, 256, 512, 1024)
 
@@ -190,3 +191,22 @@ def _all_revealed(accountant: Any, adjacency: Adjacency) -> DifferentialPrivacy 
     """A guarantee of nothing where a part of the event hides nothing."""
     nothing = accountant._contains_non_dp_event if hasattr(accountant, "_contains_non_dp_event") else False
     return ApproxDP(math.inf, 1.0, adjacency) if nothing else None
+
+
+def pairs_of(text: str) -> tuple[list[float], list[float]]:
+    """Return two columns of numbers from CSV text; a first row without numbers is a header."""
+    first, second = [], []
+    for number, row in enumerate(csv.reader(text.splitlines()), start=1):
+        if not any(cell.strip() for cell in row):
+            continue
+        try:
+            pair = float(row[0]), float(row[1])
+        except (ValueError, IndexError):
+            if number == 1:
+                continue
+            raise InputError(f"row {number} must hold two numbers, got {','.join(row)!r}") from None
+        first.append(pair[0])
+        second.append(pair[1])
+    if not first:
+        raise InputError("the file must hold two columns of numbers, got none")
+    return first, second

@@ -97,8 +97,8 @@ def clean(text: Any) -> str:
 
 
 def capital(text: str) -> str:
-    """Return the text with its first letter large."""
-    return text[:1].upper() + text[1:]
+    """Return the text with its first letter large, unless it is a sign such as ε, whose large form nobody knows."""
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def sentence(line: str) -> str:
@@ -125,6 +125,7 @@ def _percent(share: float | None, direction: str) -> str:
 
 
 def _decimals(share: float) -> int:
-    """Decimals of a percentage that show two significant digits of the rarer side."""
+    """Decimals of a percentage that show two significant digits of the rarer side; at most four next to 100%."""
     rarer = min(abs(share), abs(1.0 - share))
-    return 1 if rarer >= 0.02 or rarer == 0.0 else min(12, -1 - math.floor(math.log10(rarer)))
+    most = 12 if share < 0.5 else 4
+    return 1 if rarer >= 0.02 or rarer == 0.0 else min(most, -1 - math.floor(math.log10(rarer)))

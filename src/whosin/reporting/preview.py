@@ -25,6 +25,7 @@ LISTED = 24
 def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = None) -> list[Block]:
     """Return what a ``Preview.to_dict()`` says of files, by the names in ``files`` where they are known."""
     names, columns = files or {}, found["columns"]
+    judged = found["tables"][0]["role"] != "scores"
     compared = sum(column["left_out"] is None for column in columns)
     opening = f"{count(compared)} of {count(len(columns))} columns are compared."
     left = [f"{clean(column['name'])} ({column['left_out']})" for column in columns if column["left_out"] is not None]
@@ -33,10 +34,10 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
         opening += f" Left out: {', '.join(left[:6])}{more}."
     notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
     notes += [f"{_in_words(what)}: {count(number)}" for what, number in found["overlaps"].items() if number]
-    blocks: list[Block] = [Text(opening), _tables(found, names)]
+    blocks: list[Block] = [*([Text(opening)] if judged else []), _tables(found, names)]
     if notes:
         blocks.append(Items([capital(note) for note in notes]))
-    return [*blocks, _columns(columns)]
+    return [*blocks, _columns(columns, judged)]
 
 
 def _file(table: Mapping[str, Any], names: Mapping[str, str]) -> str:
@@ -63,8 +64,11 @@ def _people(number: int | None) -> str:
     return NOT_MEASURED if number is None else count(number)
 
 
-def _columns(columns: list[Mapping[str, Any]]) -> Grid:
-    """The columns that need a look first: left out, then by gaps, then as they stand in the file."""
+def _columns(columns: list[Mapping[str, Any]], judged: bool) -> Grid:
+    """The columns that need a look first: left out, then by gaps, then as they stand in the file.
+
+    Which columns of scores count is for the audit to say: nothing is ``judged`` there.
+    """
     ranked = sorted(columns, key=lambda column: (column["left_out"] is None, -sum(column["missing"].values())))
     rows = [
         (
@@ -72,13 +76,13 @@ def _columns(columns: list[Mapping[str, Any]]) -> Grid:
             KINDS.get(column["kind"], column["kind"] or NOT_MEASURED),
             NOT_MEASURED if column["different"] is None else count(column["different"]),
             count(sum(column["missing"].values())),
-            "yes" if column["left_out"] is None else f"no: {column['left_out']}",
+            *(["yes" if column["left_out"] is None else f"no: {column['left_out']}"] if judged else []),
         )
         for column in ranked[:LISTED]
     ]
     more = f"; {count(len(columns) - LISTED)} more are compared and have fewer gaps" if len(columns) > LISTED else ""
     head = ("column", "holds", "different values", "missing cells", "compared")
-    return Grid(f"The columns{more}", head, rows, frozenset({1, 4}))
+    return Grid(f"The columns{more}", head[: 4 + judged], rows, frozenset({1, 4}))
 
 
 def _in_words(what: str) -> str:

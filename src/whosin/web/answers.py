@@ -8,6 +8,7 @@ from typing import Any
 import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
+from whosin.guarantees.accountants import pairs_of
 from whosin.guarantees.summary import facts
 from whosin.numerics.rounding import about, at_least, at_most, confidence, percent, percent_up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
@@ -17,13 +18,18 @@ __all__ = ["answer_calibration", "answer_explanation", "calibrate", "compare", "
 
 def guarantee_of(query: ExplainQuery) -> Guarantee:
     """Return the guarantee that was asked about."""
+    compared = query.adjacency
     if query.kind == "dp":
-        return wi.ApproxDP(query.epsilon, query.delta) if query.delta else wi.PureDP(query.epsilon)
+        return wi.ApproxDP(query.epsilon, query.delta, compared) if query.delta else wi.PureDP(query.epsilon, compared)
     if query.kind == "gdp":
-        return wi.GaussianDP(query.mu)
+        return wi.GaussianDP(query.mu, compared)
     if query.kind == "mip":
         return wi.MIP(query.eta)
-    return wi.DPSGD(query.noise_multiplier, query.sample_rate, query.steps)
+    if query.kind == "zcdp":
+        return wi.ZeroConcentratedDP(query.rho, compared)
+    if query.kind in ("rdp", "profile"):
+        return (wi.RenyiDP if query.kind == "rdp" else wi.PrivacyProfile)(*pairs_of(query.pairs), compared)
+    return wi.DPSGD(query.noise_multiplier, *query.rate_and_steps(), query.sampling, compared)
 
 
 def explain(guarantee: Guarantee, prior: float) -> ExplainAnswer:
@@ -63,7 +69,8 @@ def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]
     found: Guarantee
     if query.find == "dpsgd":
         _check_target(query, "accuracy", "advantage", "tpr")
-        found = wi.calibrate.dpsgd(query.sample_rate, query.steps, prior=query.prior, **target)
+        target |= {"sampling": query.sampling, "adjacency": query.adjacency}
+        found = wi.calibrate.dpsgd(*query.rate_and_steps(), prior=query.prior, **target)
         what = f"a noise multiplier of at least {at_most(found.noise_multiplier, 4)}"
     elif query.find == "mip":
         _check_target(query, "accuracy", "advantage", "tpr")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -11,6 +12,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from whosin.web import answers
 from whosin.web.guard import REPORT_POLICY
 from whosin.web.models import (
+    HEAVY,
     AuditAnswer,
     AuditList,
     AuditOptions,
@@ -21,7 +23,7 @@ from whosin.web.models import (
     ExplainAnswer,
     ExplainQuery,
 )
-from whosin.web.service import Office, office_of
+from whosin.web.service import Office, office_of, waited_for
 from whosin.web.uploads import ROLES
 
 __all__ = ["router"]
@@ -62,15 +64,17 @@ def _upload_form() -> dict[str, Any]:
 
 
 @router.get("/explain", response_model=ExplainAnswer, responses=_errors(422, 429))
-def explain(query: Annotated[ExplainQuery, Query()], office: In) -> ExplainAnswer:
+async def explain(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> ExplainAnswer:
     """Say what a guarantee means against any attacker."""
-    return office.desk.answer(answers.answer_explanation, query, apart=query.kind == "dpsgd")
+    ask, apart = partial(office.desk.answer, answers.answer_explanation, query), query.kind in HEAVY
+    return await waited_for(request, lambda gone: ask(apart=apart, gone=gone))
 
 
 @router.get("/calibrate", response_model=CalibrateAnswer, responses=_errors(422, 429))
-def calibrate(query: Annotated[CalibrateQuery, Query()], office: In) -> CalibrateAnswer:
+async def calibrate(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> CalibrateAnswer:
     """Turn a tolerable risk into parameters, rounded so that the risk is kept."""
-    return office.desk.answer(answers.answer_calibration, query, apart=query.find == "dpsgd")
+    ask, apart = partial(office.desk.answer, answers.answer_calibration, query), query.find == "dpsgd"
+    return await waited_for(request, lambda gone: ask(apart=apart, gone=gone))
 
 
 @router.get("/audits", response_model=AuditList, responses=_errors())

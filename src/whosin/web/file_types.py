@@ -8,7 +8,7 @@ __all__ = ["HEAD", "TAKEN", "kind_of"]
 
 HEAD = 65_536
 """How many bytes of a file are looked at."""
-TAKEN = "CSV or TSV text (UTF-8), Parquet, Arrow IPC or a plain NumPy array (.npy)"
+TAKEN = "CSV or TSV text, JSON lines, Parquet, Arrow IPC or a plain NumPy array (.npy)"
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1\x00\x00": "arrow", b"\x93NUMPY": "npy"}
 _OTHERS = {
@@ -27,7 +27,7 @@ _MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<svg", b"<script")
 
 
 def kind_of(head: bytes, name: str) -> str:
-    """Return the ending ("csv", "tsv", "parquet", "arrow" or "npy") that the first bytes of a file deserve.
+    """Return the ending ("csv", "tsv", "jsonl", "parquet", "arrow" or "npy") that the first bytes of a file deserve.
 
     Raises
     ------
@@ -48,15 +48,12 @@ def kind_of(head: bytes, name: str) -> str:
 
 
 def _text(head: bytes, name: str) -> str:
-    cut = head[:HEAD]
-    try:
-        text = cut.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # A letter of several bytes may be cut in two at the end of what was looked at.
-        if len(cut) < HEAD or error.start < len(cut) - 4:
-            raise InputError(f"{name} must be {TAKEN}, got something else") from None
-        text = cut[: error.start].decode("utf-8-sig")
+    # which of these it is, the reader decides; here it must be letters in one of them
+    wide = head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    text = head[:HEAD].decode("utf-16" if wide else "latin-1", "replace")
     if any(ord(letter) < 32 and letter not in "\t\n\r" for letter in text):
         raise InputError(f"{name} must be {TAKEN}, got something else")
+    if text.lstrip("\ufeff").removeprefix("ï»¿").lstrip().startswith("{"):
+        return "jsonl"
     first = text.split("\n", 1)[0]
     return "tsv" if first.count("\t") > first.count(",") else "csv"

@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from whosin.guarantees import Guarantee
     from whosin.tables import Table
 
-__all__ = ["measure", "without_names"]
+__all__ = ["look_at", "measure", "names_of", "without_names"]
 
 Progress = Callable[[float], None]
 Measured = tuple[dict[str, Any], dict[str, Any], str]
 
 LONGEST_HEAD = 100_000
-_SEPARATORS = {"csv": ",", "tsv": "\t"}
+SEPARATORS = ",;\t|"
+"""What cells of text may be separated by, where nobody says."""
 _OPTIONS = (
     "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
+    "member_value", "separator", "encoding", "decimal",
 )  # fmt: skip
 _AUDIT_SHARE = 0.8
 """Share of the progress that the audit itself takes; the rest is for what is computed on demand, and the report."""
@@ -40,7 +42,7 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
     import whosin as wi
 
     options, files = request["options"], request["files"]
-    tables = {role: _read(folder, role, file["type"], request) for role, file in files.items()}
+    tables = _tables(folder, request)
 
     def work(share: float) -> None:
         progress(_AUDIT_SHARE * share)
@@ -63,22 +65,57 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
         title=request["name"] or None,
         guarantee=promised,
         command=_command(request),
-        files={role: file["name"] for role, file in files.items()},
+        files=names_of(files),
         individuals=options["individuals"],
     )
     progress(1.0)
     return without_names(details), details, report
 
 
+def look_at(folder: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the files hold and what would be compared, as ``whosin look --json`` prints it."""
+    from whosin.tables import look
+
+    options, tables = request["options"], _tables(folder, request)
+    if "scores" in tables:
+        found = look(tables["scores"], columns=tables["scores"].names).to_dict()
+        return {**found, "tables": [{**table, "role": "scores"} for table in found["tables"]]}
+    chosen: dict[str, Any] = {name: options[name] for name in ("person", "ignore", "keep")}
+    return look(**{**chosen, **tables}, columns=options["columns"] or None).to_dict()
+
+
+def names_of(files: Mapping[str, Any]) -> dict[str, str]:
+    """Return what the files of an audit were called, by role."""
+    names = {role: str(file["name"]) for role, file in files.items()}
+    if "records" in names:
+        whole = names.pop("records")
+        names |= {"train": f"{whole} (members)", "holdout": f"{whole} (others)"}
+    return names
+
+
+def _tables(folder: Path, request: Mapping[str, Any]) -> dict[str, Table]:
+    """Read the files by role; one with all records is divided by its member column."""
+    from whosin.auditing.measuring.score_table import divided
+
+    tables = {role: _read(folder, role, file["type"], request) for role, file in request["files"].items()}
+    if "records" not in tables:
+        return tables
+    options, records = request["options"], tables.pop("records")
+    return {**divided(records, options["member_column"], options["member_value"]), **tables}
+
+
 def _read(folder: Path, role: str, ending: str, request: Mapping[str, Any]) -> Table:
     from whosin.tables import read_table
+    from whosin.web.models import AuditOptions
+
+    options = AuditOptions.model_validate(request["options"])
 
     path = folder / f"{role}.{ending}"
     if ending == "parquet":
         _check_size(role, *_stated_size(path), request)
-    elif ending in _SEPARATORS:
-        _check_head(role, path, _SEPARATORS[ending], request)
-    table = read_table(path)
+    elif ending in ("csv", "tsv"):
+        _check_head(role, path, options.separator, request)
+    table = read_table(path, categories=options.categories, **options.written())
     _check_size(role, len(table), len(table.names), request)
     return table
 
@@ -94,13 +131,14 @@ def _stated_size(path: Path) -> tuple[int, int]:
         return 0, 0  # damaged: the reader says how
 
 
-def _check_head(role: str, path: Path, separator: str, request: Mapping[str, Any]) -> None:
+def _check_head(role: str, path: Path, separator: str | None, request: Mapping[str, Any]) -> None:
     """Refuse too many columns, and names that are none, by the first line alone: reading them all takes long."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         line = file.readline(LONGEST_HEAD + 1)
     if len(line) > LONGEST_HEAD:
         raise InputError(f"{role} must have a first line of at most {LONGEST_HEAD:,} letters, got a longer one")
-    _check_size(role, 0, len(next(csv.reader([line], delimiter=separator), [])), request)
+    signs = SEPARATORS if separator is None or len(separator) != 1 else separator
+    _check_size(role, 0, max(len(next(csv.reader([line], delimiter=sign), [])) for sign in signs), request)
 
 
 def _check_size(role: str, rows: int, columns: int, request: Mapping[str, Any]) -> None:
@@ -117,6 +155,9 @@ def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress
         tables["train"],
         tables["holdout"],
         tables["synthetic"],
+        reference=tables.get("reference"),
+        ignore=options["ignore"],
+        keep=options["keep"],
         columns=options["columns"] or None,
         groups=options["groups"] or None,
         person=options["person"],
@@ -136,6 +177,7 @@ def _of_scores(table: Table, options: Mapping[str, Any], progress: Progress) -> 
     return audit_score_table(
         table,
         options["member_column"],
+        member_value=options["member_value"],
         columns=options["columns"],
         groups=options["groups"],
         person=options["person"],
@@ -170,12 +212,14 @@ def _command(request: Mapping[str, Any]) -> str:
     for role, file in request["files"].items():
         name = str(file["name"])
         words += [f"--{role}", f"./{name}" if name.startswith("-") else name]
-    if request["kind"] == "scores":
+    if {"scores", "records"} & set(request["files"]):
         words += ["--member-column", options["member_column"]]
-    if options["columns"]:
-        words += ["--columns", ",".join(options["columns"])]
-    for name in options["groups"]:
-        words += ["--group", name]
+    for name in ("columns", "ignore", "keep", "categories"):
+        if options[name]:
+            words += [f"--{name}", ",".join(options[name])]
+    for option, name in (("--group", "groups"), ("--missing", "missing")):
+        for value in options[name]:
+            words += [option, value]
     for name in _OPTIONS:
         if options[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(options[name])]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
+    "HEAVY",
     "AuditAnswer",
     "AuditList",
     "AuditOptions",
@@ -22,6 +23,10 @@ __all__ = [
 MOST_STEPS = 1_000_000
 LEAST_NOISE, MOST_NOISE = 0.1, 100.0
 LEAST_RATE = 1e-6
+HEAVY = ("dpsgd", "zcdp", "rdp", "profile")
+"""Kinds of promises whose curve may take long."""
+MOST_PAIRS = 6_000
+"""Letters of a table that is pasted."""
 
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Prior = Annotated[
@@ -38,22 +43,45 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class ExplainQuery(_Strict):
+class _Run(_Strict):
+    """A DP-SGD run, by rate and steps or by batches."""
+
+    run: Literal["rate", "batches"] = Field("rate", description="which of the two ways to name a DP-SGD run counts")
+    sample_rate: SampleRate = 0.01
+    steps: Steps = 1000
+    batch_size: Annotated[int, Field(ge=1, le=10**9, description="records of a batch")] = 100
+    dataset_size: Annotated[int, Field(ge=1, le=10**9, description="records in all")] = 10_000
+    epochs: Annotated[float, Field(gt=0.0, le=1e6, allow_inf_nan=False, description="passes over the records")] = 10.0
+    sampling: Literal["poisson", "fixed_size", "random_allocation", "partition", "shuffled"] = "poisson"
+    adjacency: Literal["add_remove", "replace", "zero_out"] = "add_remove"
+
+    def rate_and_steps(self) -> tuple[float, int]:
+        """Return the run as rate and steps."""
+        from whosin.guarantees.sgd import rate_and_steps
+
+        if self.run == "rate":
+            return self.sample_rate, self.steps
+        return rate_and_steps(self.batch_size, self.dataset_size, self.epochs)
+
+
+class ExplainQuery(_Run):
     """A guarantee and a prior. Which parameters count depends on the kind."""
 
-    kind: Literal["dp", "gdp", "dpsgd", "mip"] = "dp"
+    kind: Literal["dp", "gdp", "zcdp", "rdp", "profile", "dpsgd", "mip"] = "dp"
     epsilon: Epsilon = 1.0
     delta: Delta = 0.0
     mu: Annotated[float, Field(ge=0.0, le=50.0, allow_inf_nan=False, description="μ of Gaussian DP")] = 1.0
     eta: Annotated[float, Field(ge=0.0, le=0.5, allow_inf_nan=False, description="η of MIP")] = 0.1
+    rho: Annotated[float, Field(ge=0.0, le=100.0, allow_inf_nan=False, description="ρ of zero-concentrated DP")] = 0.1
+    pairs: Annotated[
+        str, Field(max_length=MOST_PAIRS, description="rdp: one order and its ε a line; profile: ε, δ")
+    ] = ""
     noise_multiplier: Annotated[float, Field(ge=LEAST_NOISE, le=MOST_NOISE, allow_inf_nan=False)] = 1.0
-    sample_rate: SampleRate = 0.01
-    steps: Steps = 1000
     prior: Prior = 0.5
     log: bool = Field(False, description="draw the curve on logarithmic axes (the page only)")
 
 
-class CalibrateQuery(_Strict):
+class CalibrateQuery(_Run):
     """A tolerable risk, and what to look for. Which parameters count depends on both."""
 
     find: Literal["epsilon", "dpsgd", "mip", "sampling_rate"] = "epsilon"
@@ -63,8 +91,6 @@ class CalibrateQuery(_Strict):
     prior: Prior = 0.5
     delta: Delta = 0.0
     epsilon: Epsilon = 1.0
-    sample_rate: SampleRate = 0.01
-    steps: Steps = 1000
 
 
 class ErrorAnswer(BaseModel):
@@ -78,7 +104,7 @@ class ExplainAnswer(BaseModel):
 
     guarantee: str
     kind: str
-    parameters: dict[str, float | int | str]
+    parameters: dict[str, float | int | str | list[float] | None]
     prior: float
     sentence: str
     explanation: str
@@ -107,9 +133,15 @@ def _blank(value: Any) -> Any:
     return None if isinstance(value, str) and not value.strip() else value
 
 
+def _unless_empty(value: Any) -> Any:
+    """A field that was left empty is no value; a blank or a tab may be one."""
+    return None if value == "" else {"tab": "\t", "space": " "}.get(value, value)
+
+
 Names = Annotated[list[str], BeforeValidator(_listed), Field(max_length=100)]
 Column = Annotated[str, Field(min_length=1, max_length=200)]
 Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Written = Annotated[Annotated[str, Field(min_length=1, max_length=40)] | None, BeforeValidator(_unless_empty)]
 
 
 class AuditOptions(_Strict):
@@ -120,7 +152,11 @@ class AuditOptions(_Strict):
     assignment: Literal["unknown", "random", "independent trainings"] = "unknown"
     columns: Names = Field(default_factory=list)
     groups: Names = Field(default_factory=list)
+    ignore: Names = Field(default_factory=list)
+    keep: Names = Field(default_factory=list)
+    categories: Names = Field(default_factory=list)
     member_column: Column = "member"
+    member_value: Annotated[Column | None, BeforeValidator(_blank)] = None
     person: Annotated[Column | None, BeforeValidator(_blank)] = None
     tolerate: Annotated[Share | None, BeforeValidator(_blank)] = None
     promised_epsilon: Annotated[Epsilon | None, BeforeValidator(_blank)] = None
@@ -128,6 +164,16 @@ class AuditOptions(_Strict):
     seed: Annotated[Seed | None, BeforeValidator(_blank)] = None
     individuals: bool = False
     """Whether the report names the most exposed."""
+    separator: Written = None
+    encoding: Written = None
+    decimal: Annotated[Literal[".", ","] | None, BeforeValidator(_blank)] = None
+    missing: Names = Field(default_factory=list)
+    """Words for missing cells of text files."""
+
+    def written(self) -> dict[str, Any]:
+        """Return how text files are written, as the reader takes it; what is to be recognised is left out."""
+        said = {name: getattr(self, name) for name in ("separator", "encoding", "decimal", "missing")}
+        return {name: value for name, value in said.items() if value}
 
 
 class FileAnswer(BaseModel):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -14,14 +13,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from whosin.errors import InputError
 from whosin.reporting.pdf import to_pdf
+from whosin.reporting.preview import preview_blocks
 from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
 from whosin.web.guard import LOGIN, set_session
 from whosin.web.login_page import door
-from whosin.web.models import AuditOptions, CalibrateQuery, ExplainQuery
+from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
-from whosin.web.service import Office, Unknown, office_of
+from whosin.web.service import Office, Unknown, office_of, waited_for
 from whosin.web.settings import Settings
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 from whosin.web.tools import Tool
@@ -107,21 +107,13 @@ def explain_page(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLRes
 @router.get("/explain/answer")
 async def explain_answer(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the sliders."""
-    return HTMLResponse(render("answer.html.j2", **await _waited_for(request, _explained, query, office)))
-
-
-async def _waited_for(request: Request, work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """Return what the work gives; a helper process is ended when whoever asked has gone."""
-    gone = threading.Event()
-    task = asyncio.ensure_future(run_in_threadpool(work, *arguments, gone))
-    while not (await asyncio.wait({task}, timeout=0.3))[0]:
-        if await request.is_disconnected():
-            gone.set()
-    return task.result()
+    return HTMLResponse(
+        render("answer.html.j2", **await waited_for(request, lambda gone: _explained(query, office, gone)))
+    )
 
 
 def _explained(query: ExplainQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
-    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind == "dpsgd", gone=gone)
+    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind in HEAVY, gone=gone)
     return {"sentence": sentence, "blocks": blocks}
 
 
@@ -134,7 +126,9 @@ def calibrate_page(query: Annotated[CalibrateQuery, Query()], office: In) -> HTM
 @router.get("/calibrate/answer")
 async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the wishes."""
-    return HTMLResponse(render("answer.html.j2", **await _waited_for(request, _calibrated, query, office)))
+    return HTMLResponse(
+        render("answer.html.j2", **await waited_for(request, lambda gone: _calibrated(query, office, gone)))
+    )
 
 
 def _calibrated(query: CalibrateQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
@@ -161,7 +155,7 @@ def scores_page(office: In) -> HTMLResponse:
 def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
     earlier = office.audit(again) if again else None
     options = AuditOptions() if earlier is None else earlier.options
-    what = tab if earlier is None else earlier.kind
+    what = tab if earlier is None else "records" if "records" in earlier.files else earlier.kind
     return _page(
         office,
         tab,
@@ -169,9 +163,16 @@ def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
         audits=office.audits(),
         limits=office.settings.limits,
         options=options,
-        what="scores" if what == "scores" else "tables",
+        what="tables" if what == "audit" else what,
         title="" if earlier is None else earlier.name,
     )
+
+
+@router.post("/audit/look")
+async def look(request: Request, office: In) -> HTMLResponse:
+    """Return what the files of a form hold, before anything is run."""
+    found, names = await office.look(request)
+    return HTMLResponse(render("looked.html.j2", blocks=preview_blocks(found, names)))
 
 
 @router.post("/audit/sample")

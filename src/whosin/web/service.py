@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import Request
 from pydantic import ValidationError
@@ -19,14 +21,18 @@ from whosin.web.access import Access, Password
 from whosin.web.folders import Folders, is_key, write_json
 from whosin.web.history import Entry, History
 from whosin.web.jobs import Jobs, TooMany
+from whosin.web.measure import look_at, names_of
 from whosin.web.models import AuditAnswer, AuditOptions
 from whosin.web.questions import Desk
 from whosin.web.sample import sample_tables
 from whosin.web.settings import Settings, private_folder
 from whosin.web.tools import Command, Tool, run_command
 from whosin.web.uploads import Received, receive
+from whosin.web.worker import with_labels
 
-__all__ = ["Office", "Unknown", "in_words", "office_of"]
+__all__ = ["Office", "Unknown", "in_words", "office_of", "waited_for"]
+
+Answer = TypeVar("Answer")
 
 LONGEST_NAME = 80
 MOST_COMPARED = 6
@@ -86,27 +92,49 @@ class Office:
             self.arriving.discard(key)
         return self.audit(key)
 
+    async def look(self, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return what the files of a form hold, and what they are called; they are removed at once."""
+        limits, key = self.settings.limits, self.folders.new()
+        self.arriving.add(key)
+        try:
+            async with asyncio.timeout(limits.upload_seconds):
+                received = await receive(request, self.folders.of(key), limits.upload_bytes)
+            if not {"train", "records", "scores"} & set(received.files):
+                raise InputError("a look needs the training rows, one table with both sides, or scores; got none")
+            asked = self._request("", received)
+            answer = partial(self.desk.answer, look_at, self.folders.of(key), asked, apart=True)
+            found = await run_in_threadpool(answer)
+        except InputError as error:
+            raise InputError(with_labels(str(error))) from None
+        finally:
+            self.folders.remove(key)
+            self.arriving.discard(key)
+        return found, names_of(received.files)
+
     def _queue(self, key: str, received: Received) -> None:
-        kind, roles = _kind(received)
+        kind = _kind(received)
+        request = self._request(kind, received)
+        write_json(self.folders.of(key) / "request.json", request)
+        self.jobs.add(key, request["name"], kind, request["options"], request["files"])
+
+    def _request(self, kind: str, received: Received) -> dict[str, Any]:
+        """Return what is handed to a worker."""
         name = clean(received.fields.pop("name", "")).strip()[:LONGEST_NAME]
         try:
             options = AuditOptions.model_validate(received.fields)
         except ValidationError as error:
             raise InputError(in_words(error.errors())) from None
         _check_options(options, kind)
-        files = {role: received.files[role] for role in roles}
         limits = self.settings.limits
-        request = {
+        return {
             "kind": kind,
             "name": name,
             "options": options.model_dump(),
-            "files": files,
+            "files": received.files,
             "rows": limits.rows,
             "columns": limits.columns,
             "memory_bytes": limits.memory_bytes,
         }
-        write_json(self.folders.of(key) / "request.json", request)
-        self.jobs.add(key, name, kind, options.model_dump(), files)
 
     def audit(self, key: str) -> AuditAnswer:
         """Return one audit, or raise Unknown."""
@@ -146,17 +174,18 @@ class Office:
             async with asyncio.timeout(limits.upload_seconds):
                 received = await receive(request, folder, limits.upload_bytes)
             command = tool.command(received.fields.pop("command", ""))
-            sent = received.files.get("records")
-            file = None if sent is None else (folder / f"records.{sent['type']}", str(sent["name"]))
-            return await run_in_threadpool(self._run, command, received.fields, file, folder)
+            files = {
+                role: (folder / f"{role}.{sent['type']}", str(sent["name"])) for role, sent in received.files.items()
+            }
+            return await run_in_threadpool(self._run, command, received.fields, files, folder)
         finally:
             self.folders.remove(key)
 
     def _run(
-        self, command: Command, values: dict[str, str], file: tuple[Path, str] | None, folder: Path
+        self, command: Command, values: dict[str, str], files: dict[str, tuple[Path, str]], folder: Path
     ) -> tuple[str, str]:
         with self.desk.place(apart=True):
-            return run_command(command, values, file, folder, self.settings.limits.seconds)
+            return run_command(command, values, files, folder, self.settings.limits.seconds)
 
     def sample(self) -> AuditAnswer:
         """Queue an audit of sample data, as ``whosin demo`` does it: patients, and a release that repeats some."""
@@ -213,6 +242,16 @@ class Office:
         )
 
 
+async def waited_for(request: Request, work: Callable[[threading.Event], Answer]) -> Answer:
+    """Return what the work gives; its helper process is ended when whoever asked has gone."""
+    gone = threading.Event()
+    task = asyncio.ensure_future(run_in_threadpool(work, gone))
+    while not (await asyncio.wait({task}, timeout=0.3))[0]:
+        if await request.is_disconnected():
+            gone.set()
+    return task.result()
+
+
 def office_of(request: Request) -> Office:
     """Return the office of the server that got a request."""
     office = request.app.state.office
@@ -220,16 +259,27 @@ def office_of(request: Request) -> Office:
     return office
 
 
-def _kind(received: Received) -> tuple[str, tuple[str, ...]]:
-    for kind, roles in (("scores", ("scores",)), ("tables", ("train", "holdout", "synthetic"))):
-        if set(received.files) == set(roles):
-            return kind, roles
-    if set(received.files) == {"train", "synthetic"}:
+_KINDS = {
+    frozenset({"scores"}): "scores",
+    frozenset({"train", "holdout", "synthetic"}): "tables",
+    frozenset({"records", "synthetic"}): "tables",
+}
+
+
+def _kind(received: Received) -> str:
+    given = frozenset(received.files)
+    found = _KINDS.get(given) or _KINDS.get(given - {"reference"} if "synthetic" in given else given)
+    if found is not None:
+        return found
+    if given - {"reference"} == {"train", "synthetic"}:
         from whosin.auditing.releases.copies import NO_HOLDOUT
 
         raise InputError(NO_HOLDOUT)
     got = ", ".join(received.files) or "none"
-    raise InputError(f"an audit needs the three files train, holdout and synthetic, or one file of scores; got {got}")
+    raise InputError(
+        "an audit needs the three files train, holdout and synthetic, or records and synthetic, or one file of scores; "
+        f"got {got}"
+    )
 
 
 def _check_options(options: AuditOptions, kind: str) -> None:

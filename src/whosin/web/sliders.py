@@ -46,13 +46,20 @@ _RATE = Slider(
 _STEPS = Slider("steps", "Steps", "batches that were drawn", 1, 100_000, "log", 1, MOST_STEPS, whole=True)
 _EPSILON = Slider("epsilon", "ε", "0 gives nothing away; 5 allows 99.4% right guesses", 0.01, 20.0, "log", 0.0, 100.0)
 
+_BATCHES = (
+    Slider("batch_size", "Batch", "records of a batch", 1, 10_000, "log", 1, 1e9, whole=True),
+    Slider("dataset_size", "Records", "in all", 100, 1e6, "log", 1, 1e9, whole=True),
+    Slider("epochs", "Epochs", "passes over the records", 1, 1000, "log", 0.001, 1e6),
+)
+
 EXPLAIN: dict[str, tuple[Slider, ...]] = {
     "dp": (_EPSILON, _DELTA),
     "dpsgd": (
         Slider("noise_multiplier", "Noise", "noise over clipping norm", 0.3, 10.0, "log", LEAST_NOISE, MOST_NOISE),
-        _RATE,
-        _STEPS,
     ),
+    "rate": (_RATE, _STEPS),
+    "batches": _BATCHES,
+    "zcdp": (Slider("rho", "ρ", "of zero-concentrated differential privacy", 0.001, 10.0, "log", 0.0, 100.0),),
     "gdp": (Slider("mu", "μ", "0 gives nothing away", 0.01, 8.0, "log", 0.0, 50.0),),
     "mip": (Slider("eta", "η", "right guesses beyond one half, at most", 0.0, 0.5),),
     "": (_PRIOR,),
@@ -63,7 +70,8 @@ CALIBRATE: dict[str, tuple[Slider, ...]] = {
     "target": (Slider("value", "At most", "the risk that you tolerate", 0.0, 1.0),),
     "tpr": (Slider("fpr", "Outsiders accused", "by whoever looks for members", 1e-4, 1.0, "log", 0.0, 1.0),),
     "epsilon": (_DELTA,),
-    "dpsgd": (_RATE, _STEPS),
+    "rate": (_RATE, _STEPS),
+    "batches": _BATCHES,
     "mip": (),
     "sampling_rate": (_EPSILON,),
     "prior": (_PRIOR,),

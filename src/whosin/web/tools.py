@@ -27,10 +27,18 @@ class Field:
     label: str
     hint: str = ""
     kind: str = "text"
-    """"text", "number", "choice" or "file"."""
+    """"text", "number" or "file"."""
     default: str = ""
     required: bool = False
-    choices: tuple[str, ...] = ()
+    positional: bool = False
+    """Whether it is typed without the name of an option."""
+    folded: str = ""
+    """Heading of what it is folded under, if it is one that few people need."""
+
+    @property
+    def role(self) -> str:
+        """What a file is uploaded as."""
+        return self.name if self.name == "candidates" else "records"
 
 
 @dataclass(frozen=True)
@@ -49,9 +57,10 @@ class Command:
         return " ".join(self.words)
 
     @property
-    def takes_file(self) -> Field | None:
-        """The field of the file, if there is one."""
-        return next((each for each in self.fields if each.kind == "file"), None)
+    def folds(self) -> dict[str, tuple[Field, ...]]:
+        """The fields by the heading that they are folded under; those that everybody sees under ""."""
+        headings = dict.fromkeys(("", *(field.folded for field in self.fields)))
+        return {heading: tuple(each for each in self.fields if each.folded == heading) for heading in headings}
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,11 @@ class Tool:
 
 
 def run_command(
-    command: Command, values: Mapping[str, str], file: tuple[Path, str] | None, folder: Path, seconds: float
+    command: Command, values: Mapping[str, str], files: Mapping[str, tuple[Path, str]], folder: Path, seconds: float
 ) -> tuple[str, str]:
     """Run a command with the values of its form and return how it is typed, and what it printed.
+
+    ``files`` has by role where a file lies, and what it was called.
 
     Values travel as ``--option=value``, so that none can pass for an option; options that the form does not have are
     refused, and files are ours.
@@ -85,12 +96,13 @@ def run_command(
     for field in command.fields:
         value = values.get(field.name, "").strip()
         if field.kind == "file":
-            if file is None:
+            if field.role not in files:
                 if field.required:
                     raise InputError(f"{field.label} must be a file, got none")
                 continue
-            before = f"--{field.name}=" if not field.required else ""
-            real, typed = [*real, f"{before}{file[0]}"], [*typed, f"{before}{file[1]}"]
+            before = "" if field.positional else f"--{field.name}="
+            place, called = files[field.role]
+            real, typed = [*real, f"{before}{place}"], [*typed, f"{before}{called}"]
         elif value:
             real, typed = [*real, f"--{field.name}={value}"], [*typed, f"--{field.name}", value]
         elif field.required:

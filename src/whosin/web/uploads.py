@@ -25,10 +25,10 @@ from whosin.web.file_types import HEAD, kind_of
 
 __all__ = ["ROLES", "Received", "TooLarge", "receive"]
 
-ROLES = ("train", "holdout", "synthetic", "scores", "records")
-MOST_FILES = 3
-MOST_FIELDS = 20
-MOST_PARTS = 30
+ROLES = ("train", "holdout", "synthetic", "reference", "scores", "records", "candidates")
+MOST_FILES = 4
+MOST_FIELDS = 40
+MOST_PARTS = 50
 FIELD_BYTES = 4_096
 HEADER_BYTES = 4_096
 SHOWN_NAME = 100

@@ -72,9 +72,13 @@ def _run(folder: Path, request: dict[str, Any]) -> None:
 
 
 LABELS = {
-    "columns": "“Columns to use”", "groups": "“Groups”", "person": "“Person column”", "prior": "“Suspected beforehand”",
-    "member_column": "“Column of the truth”", "tolerate": "“Tolerated advantage”", "confidence_level": "“Confidence”",
+    "columns": "“Columns to use”", "ignore": "“Columns to leave out”", "keep": "“Columns to compare all the same”",
+    "categories": "“Columns of labels”", "groups": "“Groups”", "person": "“Person column”",
+    "prior": "“Suspected beforehand”", "tolerate": "“Tolerated advantage”", "confidence_level": "“Confidence”",
+    "member_column": "“Column of the truth”", "member_value": "“Word for members”", "separator": "“Separator”",
+    "encoding": "“Encoding”", "decimal": "“Decimal sign”", "missing": "“Missing cells”",
     "train": "the training rows", "holdout": "the held-out rows", "synthetic": "the rows to be released",
+    "reference": "the reference rows", "records": "the table with both sides",
 }  # fmt: skip
 """What the form calls the arguments of the library."""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from whosin.auditing.measuring.audit import Audit
     from whosin.tables import Table
 
-__all__ = ["audit_score_table", "members_of"]
+__all__ = ["audit_score_table", "divided", "members_of"]
 
 Flags = NDArray[np.bool_]
 
@@ -79,6 +79,14 @@ def audit_score_table(
     owner = None if person is None else tuple(table.column(person)[side] for side in (inside, ~inside))
     found = audit(answers[inside], answers[~inside], groups=divided or None, names=names, person=owner, **options)
     return replace(found, notes=(*found.notes, *notes))
+
+
+def divided(table: Table, member_column: str, member_value: str | None = None) -> dict[str, Table]:
+    """Return the training rows and the held-out rows of a table by a column, which is then left out."""
+    inside = members_of(table, member_column, member_value)
+    rest = table.select([name for name in table.names if name != member_column])
+    sides = {"train": rest.take(inside), "holdout": rest.take(~inside)}
+    return {role: replace(side, origin=f"{table.origin} ({role})") for role, side in sides.items()}
 
 
 def _naming(table: Table, name: str, inside: Flags) -> str | None:

@@ -77,11 +77,21 @@
     });
   };
 
+  // a file that is read here, into a field that can be seen and changed
+  const fill = async (field) => {
+    const place = document.getElementById(field.dataset.into), file = field.files[0];
+    if (!file) return;
+    place.value = (await file.text()).slice(0, place.maxLength);
+    place.dispatchEvent(new Event("input", {bubbles: true}));
+  };
+
   const isAsServed = (form) =>
     [...form.elements].every((field) =>
       ["radio", "checkbox"].includes(field.type)
         ? field.checked === field.defaultChecked
-        : field.type === "range" || field.value === field.defaultValue);
+        : field.type === "select-one"
+          ? field.selectedOptions[0].defaultSelected
+          : field.type === "range" || field.value === field.defaultValue);
 
   const problem = (form, text) => {
     const place = form.querySelector("#problem");
@@ -103,7 +113,7 @@
     const sending = document.getElementById("sending"), sent = document.getElementById("sent");
     form.addEventListener("htmx:configRequest", (event) => {
       event.detail.parameters.delete("what");
-      for (const field of form.querySelectorAll("input:enabled")) {
+      for (const field of form.querySelectorAll("input:enabled, select:enabled")) {
         if (field.type !== "file" && field.value === "") event.detail.parameters.delete(field.name);
       }
       for (const field of form.querySelectorAll('input[type="file"]:enabled')) {
@@ -114,7 +124,7 @@
       const wrong = tooLarge(form);
       problem(form, wrong);
       if (wrong) event.preventDefault();
-      else {
+      else if (event.target === form) {
         sending.hidden = false;
         document.getElementById("status").replaceChildren();
       }
@@ -145,29 +155,12 @@
     audit.scrollIntoView({block: "start"});
   };
 
-  // the first lines of a table that was chosen, before it is sent: read here, in the browser
-  const heads = {};
-  const preview = async (field) => {
-    const place = document.getElementById("preview"), file = field.files[0];
-    if (!place) return;
-    delete heads[field.name];
-    if (file && /\.(csv|tsv|txt)$/i.test(file.name)) {
-      const text = await file.slice(0, 65536).text(), lines = text.split(/\r?\n/).filter(Boolean);
-      const mark = [",", ";", "\t", "|"].reduce((best, each) =>
-        lines[0].split(each).length > lines[0].split(best).length ? each : best);
-      heads[field.name] = {name: file.name, columns: lines[0].split(mark), row: (lines[1] || "").split(mark)};
-    }
-    place.replaceChildren();
-    const shown = Object.entries(heads);
-    for (const [role, head] of shown) {
-      const line = document.createElement("p");
-      const missing = shown[0][1].columns.filter((name) => !head.columns.includes(name));
-      line.className = missing.length ? "warning small" : "small";
-      line.textContent = `${role}: ${head.name} has ${head.columns.length} columns (${head.columns.slice(0, 6).join(", ")}` +
-        `${head.columns.length > 6 ? ", …" : ""}); first row: ${head.row.slice(0, 6).join(", ")}` +
-        (missing.length ? `. It lacks ${missing.slice(0, 3).join(", ")}, which ${shown[0][1].name} has.` : "");
-      place.append(line);
-    }
+  // what the files hold is asked for as soon as all of them are chosen, unless they are large
+  const EASY = 5e6;
+  const lookAhead = (form) => {
+    const needed = [...form.querySelectorAll('input[type="file"]:enabled')].filter((field) => field.required);
+    const sizes = needed.map((field) => (field.files.length ? field.files[0].size : Infinity));
+    if (sizes.every((size) => size <= EASY)) htmx.trigger("#look", "click");
   };
 
   document.addEventListener("DOMContentLoaded", () => {
@@ -175,12 +168,15 @@
     document.querySelectorAll("input[data-switch]").forEach((input) => {
       input.addEventListener("input", () => choose(input.form, input.dataset.switch));
     });
+    document.querySelectorAll("input[data-into]").forEach((field) => field.addEventListener("change", () => fill(field)));
     settle();
     document.querySelectorAll("form[hx-get]").forEach(watchQuestion);
     const upload = document.getElementById("upload");
     if (upload) {
       watchUpload(upload);
-      upload.querySelectorAll('input[type="file"]').forEach((field) => field.addEventListener("change", () => preview(field)));
+      if (document.getElementById("look")) {
+        upload.querySelectorAll('input[type="file"]').forEach((field) => field.addEventListener("change", () => lookAhead(upload)));
+      }
     }
     document.body.addEventListener("htmx:afterSettle", noteChange);
   });
