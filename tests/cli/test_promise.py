@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.cli.app import app
-from whosin.cli.promise import pairs_of
 from whosin.errors import InputError
+from whosin.guarantees.accountants import pairs_of
 
 
 def explained(*arguments):
