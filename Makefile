@@ -28,7 +28,7 @@ test: check ## check, then run the tests
 	$(PYTEST) -n 2
 
 quick: $(STAMP) ## the tests of what is most often broken, in under two minutes: for every save
-	$(PYTEST) -n 2 -x tests/test_project.py tests/guarantees tests/numerics tests/worlds tests/tables tests/mechanisms tests/cli
+	$(PYTEST) -n 2 -x tests/test_project.py tests/guarantees tests/numerics tests/tables tests/mechanisms
 
 test-long: $(STAMP) ## the long statistical sweeps (many minutes; WHOSIN_SEEDS=20 sweeps over seeds)
 	$(PYTEST) -n 2 -m long

@@ -239,3 +239,17 @@ def test_tables_that_would_not_fit_are_refused():
 def test_rounding_in_a_law_is_forgiven(slack):
     game = wi.worlds.all_subsets("ab").play(lambda records: {0: 0.5, 1: 0.5 + slack})
     assert game.accuracy("a") == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Laplace, Gaussian, wi.mechanisms.NormExponential])
+def test_the_promise_is_rounded_to_the_safe_side(kind):
+    """ε and μ are at least sensitivity/scale in exact arithmetic: the quotient of two floats may fall short of it."""
+    rng = np.random.default_rng(0)
+    short = 0
+    for sensitivity, scale in np.exp(rng.normal(0.0, 3.0, (200, 2))).tolist():
+        promise = kind(len, scale).guarantee(sensitivity)
+        promised = promise.mu if kind is Gaussian else promise.epsilon
+        exact = Fraction(sensitivity) / Fraction(scale)
+        assert exact <= Fraction(promised) <= exact * (1 + Fraction(1, 2**50))
+        short += Fraction(sensitivity / scale) < exact
+    assert short > 50

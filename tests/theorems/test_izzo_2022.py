@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
+from theorem_support import random_mechanism
 
 import whosin as wi
 from whosin.errors import ImplicationError
@@ -25,19 +26,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_te
 
 WORLDS = [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
 TINY = 1e-14
-
-
-def random_mechanism(rng, outputs=4, floor=0.05, alpha=0.7):
-    """Return a mechanism with a random law for each data set, every output having at least floor/outputs."""
-    laws = {}
-
-    def law(records):
-        if records not in laws:
-            row = (1.0 - floor) * rng.dirichlet(np.full(outputs, alpha)) + floor / outputs
-            laws[records] = dict(enumerate(row.tolist()))
-        return laws[records]
-
-    return law
 
 
 def in_out(universe, size, law, record):

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
+from theorem_support import random_laws
 
 import whosin as wi
 from whosin.errors import ImplicationError, InputError
@@ -25,13 +26,6 @@ DATA = Path(__file__).parents[1] / "data"
 GOLDEN = json.loads((DATA / "golden.json").read_text())
 FIXTURES = json.loads((DATA / "fixtures.json").read_text())
 EXACT = 1e-12
-
-
-def random_laws(rng, data_sets, outputs=3, spread=1.0):
-    """A mechanism as a table: a random law, all outputs possible, for each data set."""
-    weights = np.exp(spread * rng.normal(size=(len(data_sets), outputs)))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return {data_set: dict(enumerate(row)) for data_set, row in zip(data_sets, weights.tolist(), strict=True)}
 
 
 def random_game(seed, pool=4, size=2, outputs=3, spread=1.0):
@@ -193,7 +187,7 @@ class TestCorollary4:
     @pytest.mark.parametrize("seed", range(5))
     def test_corollary_4_corrected_same_delta_both_ways(self, seed, delta):
         """The worst pool of two has exactly the ε of DP at the same δ."""
-        laws = random_laws(np.random.default_rng(seed), [(x,) for x in range(4)])
+        laws = random_laws(np.random.default_rng(seed), [(x,) for x in range(4)], spread=1.0)
         whole = wi.worlds.uniform_subsets(range(4), 1).play(lambda records: laws[records])
         pools = [
             wi.worlds.uniform_subsets(pool, 1).play(lambda records: laws[records]).pmp(delta).epsilon

@@ -21,6 +21,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import norm
+from theorem_support import random_mechanism
 
 import whosin as wi
 from whosin.errors import ImplicationError
@@ -31,19 +32,6 @@ GOLDEN = json.loads((DATA / "golden.json").read_text())
 FIXTURES = json.loads((DATA / "fixtures.json").read_text())
 
 FIXED_SIZE = [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
-
-
-def random_mechanism(rng, outputs=4, floor=0.05, alpha=0.7):
-    """Return a mechanism with a random law for each data set, every output having at least floor/outputs."""
-    laws = {}
-
-    def law(records):
-        if records not in laws:
-            row = (1.0 - floor) * rng.dirichlet(np.full(outputs, alpha)) + floor / outputs
-            laws[records] = dict(enumerate(row.tolist()))
-        return laws[records]
-
-    return law
 
 
 def hockey_stick(p, q, gamma):

@@ -15,24 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
+from theorem_support import random_laws, subsets
 
 import whosin as wi
 from whosin.errors import CalibrationError, ImplicationError
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["thudi"]
 EXACT = 1e-12
-
-
-def subsets(universe):
-    """Every data set of the universe, as the tuples that a mechanism is given."""
-    return [chosen for size in range(len(universe) + 1) for chosen in itertools.combinations(universe, size)]
-
-
-def random_laws(rng, data_sets, outputs=3, spread=0.7):
-    """A mechanism as a table: a random law, all outputs possible, for each data set."""
-    weights = np.exp(spread * rng.normal(size=(len(data_sets), outputs)))
-    weights /= weights.sum(axis=1, keepdims=True)
-    return {data_set: dict(enumerate(row)) for data_set, row in zip(data_sets, weights.tolist(), strict=True)}
 
 
 def add_remove_epsilon(laws):

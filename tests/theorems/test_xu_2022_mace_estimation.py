@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, chisquare, norm
+from theorem_support import answers, holds
 
 import whosin as wi
 from experiments.mace.densities import density
@@ -24,19 +25,9 @@ TNR = RatioMetric((0, 0, 0, 0, 1), (0, 0, 1, 0, 1), name="TNR")
 CURVED = RatioMetric((0.1, 1, -0.2, 0, 0.3), (0.5, 1, 0.4, 0.7, 0.1), name="made up")
 
 
-def holds(misses, runs, level):
-    """At most ``level`` of all runs miss, as far as so many can tell (one false alarm in a million)."""
-    assert binomtest(int(misses), runs, level, alternative="greater").pvalue > 1e-6, f"{misses} misses of {runs}"
-
-
 def f_p(r, q, p):
     """Equation 14."""
     return (p * r - (1 - p) * q) / (p * r + (1 - p) * q)
-
-
-def answers(counts):
-    """Return the answers of a discrete query with these counts."""
-    return np.repeat(np.arange(len(counts)), counts)
 
 
 # --- experiments 1 and 2 -----------------------------------------------------------------------------------------

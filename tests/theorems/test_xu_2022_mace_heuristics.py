@@ -12,21 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
+from theorem_support import answers, holds
 
 import whosin as wi
 from experiments.mace.densities import density
 from experiments.mace.heuristics import monte_carlo_attack, threshold_attack
-
-
-def holds(misses, runs, level):
-    """At most ``level`` of all runs miss, as far as so many can tell (one false alarm in a million)."""
-    assert binomtest(int(misses), runs, level, alternative="greater").pvalue > 1e-6, f"{misses} misses of {runs}"
-
-
-def answers(counts):
-    """Return the answers of a discrete query with these counts."""
-    return np.repeat(np.arange(len(counts)), counts)
 
 
 def gaussian_scores(rng, n1, n2, shift=1.0):

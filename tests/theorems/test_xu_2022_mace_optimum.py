@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, norm
+from scipy.stats import binom, norm
+from theorem_support import answers, holds
 
 import whosin as wi
 from experiments.mace.densities import total_variation
@@ -31,16 +32,6 @@ GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_te
 
 F1 = RatioMetric((0, 2, 0, 0, 0), (0, 2, 1, 1, 0), name="F1")
 PPV = RatioMetric((0, 1, 0, 0, 0), (0, 1, 1, 0, 0), name="PPV")
-
-
-def holds(misses, runs, level):
-    """At most ``level`` of all runs miss, as far as so many can tell (one false alarm in a million)."""
-    assert binomtest(int(misses), runs, level, alternative="greater").pvalue > 1e-6, f"{misses} misses of {runs}"
-
-
-def answers(counts):
-    """Return the answers of a discrete query with these counts."""
-    return np.repeat(np.arange(len(counts)), counts)
 
 
 def w_n(x, y, p):

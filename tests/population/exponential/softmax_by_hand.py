@@ -1,10 +1,26 @@
 """The exponential mechanism on k-subsets by the definition: what the tests of the softmax modules compare with."""
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 from scipy.special import bdtrc, log_softmax, logsumexp
+
+EXAMPLE = json.loads((Path(__file__).parents[2] / "data" / "fixtures.json").read_text(encoding="utf-8"))["expmech"]
+
+
+def example_logits():
+    """The recorded example: records i/4, three candidates, λ = 6, n = 6."""
+    points = np.arange(12) / 4.0
+    return EXAMPLE["lam"] * np.abs(points[:, None] - np.array(EXAMPLE["W"])) / 6.0
+
+
+def log_probabilities(logits, chosen):
+    """ln p_w(D), from the definition."""
+    scores = -np.asarray(logits)[list(chosen)].sum(axis=0)
+    return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
 
 
 def random_logits(seed, n_records, m, scale=1.0):

@@ -1,18 +1,16 @@
 """Exact softmax sums over k-subsets, against brute force, mpmath and the recorded example."""
 
 import itertools
-import json
 import math
 import subprocess
 import sys
-from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softmax_by_hand import random_logits
+from softmax_by_hand import EXAMPLE, example_logits, log_probabilities, random_logits
 
 from whosin.errors import InputError, InputTypeError, MissingExtraError
 from whosin.population.exponential import exact as subset_softmax
@@ -20,20 +18,7 @@ from whosin.population.exponential.adjacent import adjacent_epsilon, range_bound
 from whosin.population.exponential.exact import estimate_seconds, subset_count, subset_laws
 from whosin.population.exponential.logits import centre
 
-EXAMPLE = json.loads((Path(__file__).parents[2] / "data" / "fixtures.json").read_text(encoding="utf-8"))["expmech"]
 FIELDS = ("log_inside", "log_outside", "log_total")
-
-
-def example_logits():
-    """The recorded example: records i/4, three candidates, λ = 6, n = 6."""
-    points = np.arange(12) / 4.0
-    return EXAMPLE["lam"] * np.abs(points[:, None] - np.array(EXAMPLE["W"])) / 6.0
-
-
-def log_probabilities(logits, chosen):
-    """ln p_w(D), from the definition."""
-    scores = -np.asarray(logits)[list(chosen)].sum(axis=0)
-    return scores - scores.max() - np.log(np.exp(scores - scores.max()).sum())
 
 
 def brute_force(logits, k):
