@@ -142,13 +142,20 @@ def as_stream(
         What errors call the table; a file goes by its name.
     block_rows : int, default 1,048,576
         Rows of a block.
-    categories, **written
+    categories, **written : optional
         For text files as in :func:`read_table`, which reads the same cells.
 
     Notes
     -----
     Text files are read twice: all cells of a column decide on its kind. They, lazy frames and iterables are written to
     a temporary Parquet file, which goes when the stream goes. Row numbers in errors count from 0 over the whole table.
+
+    Examples
+    --------
+    >>> import polars as pl, whosin as wi
+    >>> frames = (pl.DataFrame({"age": [start, start + 1]}) for start in range(0, 10, 2))
+    >>> len(wi.tables.as_stream(frames))
+    10
     """
     import polars as pl
 
