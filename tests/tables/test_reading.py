@@ -286,6 +286,19 @@ def test_broken_files_say_what_is_wrong(tmp_path, name, content, says):
         read_table(write(tmp_path / name, content))
 
 
+def test_text_with_another_ending_is_known_by_its_content(tmp_path):
+    table = read_table(write(tmp_path / "adult.test", "39, Private, <=50K.\n50, Self, >50K.\n39, Private, >50K.\n"))
+    assert table.column("column 1").tolist() == ["Private", "Self", "Private"]
+    assert table.notes[0] == "it was read as text, by its content"
+    with pytest.raises(InputError, match=r"adult\.test line 2 must have 1 cells .* skip_lines leaves them out"):
+        read_table(write(tmp_path / "adult.test", "|1x3 Cross validator\n39, Private\n50, Self\n9, Self\n7, Private\n"))
+    assert read_table(tmp_path / "adult.test", skip_lines=1).rows == 4
+    assert read_table(write(tmp_path / "rows.json", '{"a": 1}\n{"a": 2}\n')).rows == 2
+    for content in (b"\x80\x04K\x01.", b"PK\x03\x04", b"\x7fELF"):
+        with pytest.raises(InputError, match=r"or hold plain text, got 'rows\.other'"):
+            read_table(write(tmp_path / "rows.other", content))
+
+
 def test_objects_in_numpy_files_are_not_loaded(tmp_path):
     np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     np.savez(tmp_path / "y.npz", np.array([None], dtype=object))

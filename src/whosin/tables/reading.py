@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import contextlib
 import gzip
 import io
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -72,7 +74,8 @@ def read_table(
     Parameters
     ----------
     path : path
-        A file that ends in .csv, .tsv, .txt, .data or .dat (separated text), .jsonl or .ndjson (JSON lines), each also
+        A file that ends in .csv, .tsv, .txt, .data or .dat, or is plain text (separated text), .jsonl or .ndjson (JSON
+        lines), each also
         packed (.gz, .bz2, .xz, .zip with one file in it); .xlsx, .xls, .xlsb or .ods (with the extra "excel");
         .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one array).
     columns : sequence of str, optional
@@ -171,7 +174,11 @@ def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | No
     check_file(path)
     ending = file_ending(path)
     if ending in TEXT:
-        return _Read(*series_from_text(_bytes(path), path.name, dialect, ending, raw))
+        series, remarks, line = series_from_text(_bytes(path), path.name, dialect, ending, raw)
+        unknown = (
+            [] if path.name.lower().endswith((*TEXT, *_PACKED, ".zip")) else ["it was read as text, by its content"]
+        )
+        return _Read(series, [*unknown, *remarks], line)
     if ending in _LINES:
         return _read_lines(_bytes(path), path.name)
     if ending in _EXCEL:
@@ -203,12 +210,27 @@ def file_ending(path: Path) -> str:
     name = path.name.lower()
     packing = next((end for end in (*_PACKED, ".zip") if name.endswith(end)), "")
     ending = next((end for end in _ENDINGS if name.removesuffix(packing).endswith(end)), None)
+    if ending is None and not packing:
+        ending = _by_content(path)
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
             f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON lines also with "
-            f"{', '.join(_PACKED)} or .zip behind it, got {path.name!r}"
+            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}"
         )
     return ending
+
+
+def _by_content(path: Path) -> str | None:
+    """Return the ending that a file of another ending should have, if it is text; None if it is not."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        head = file.read(2**12)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return ".txt"
+    if not head.strip() or re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", head):
+        return None
+    return ".jsonl" if head.lstrip().startswith(b'{"') else ".txt"
 
 
 def opened(path: Path) -> IO[bytes]:
