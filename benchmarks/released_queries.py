@@ -2,9 +2,10 @@
 
 FOLDER (or the environment variable WHOSIN_DATA) holds releases_adult: rows of Adult and what eight generators that were
 trained on 1,000 (small_: 200) of them released. Each release is audited with the queries that were the default before
-soft rarity, with soft rarity in their place, and with the default of today, with and without the reference rows. Shown:
-the advantage on records that did not choose the attack, mean over all splits, and the lower limit. Writes
-benchmarks/results/released_queries.json.
+soft rarity, with those of today on all held-out rows, with the default (some of the held-out rows serve as reference)
+and with the reference rows. --made audits releases made here instead, from other tables in FOLDER and by other
+generators (_made_releases.py), and writes nothing. Shown: the advantage on records that did not choose the attack, mean
+over all splits, and the lower limit. Writes benchmarks/results/released_queries.json.
 """
 
 from __future__ import annotations
@@ -13,59 +14,78 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import _common
 
 DATASET = "releases_adult"
 HARD = ["rarity_share", "rarity", "equal_cells", "nearest", "nearest_ratio", "copies"]
-SOFT = ["soft_rarity_share", "soft_rarity", "equal_cells", "nearest", "nearest_ratio", "copies"]
-WAYS: dict[str, tuple[object, bool]] = {
-    "before": (HARD, False),
-    "soft instead": (SOFT, False),
-    "default": ("auto", False),
-    "default, reference": ("auto", True),
+WAYS: dict[str, tuple[object, str | None]] = {
+    "before": (HARD, None),
+    "no reference": ("auto", None),
+    "default": ("auto", "auto"),
+    "default, reference": ("auto", "given"),
 }
 
 
-def audit(folder: Path, release: str, query: object, reference: bool) -> dict:
+def audit(train: object, holdout: object, release: object, query: object, reference: object) -> dict:
     """Audit one release in one way."""
     import numpy as np
 
     import whosin as wi
     from whosin.auditing.measuring.limits import ADVANTAGE
 
-    kind = "small_" if release.startswith("small_") else ""
-    paths = [folder / f"{name}.csv.gz" for name in (f"{kind}train", f"{kind}holdout", release)]
-    others = str(folder / f"{kind}ref.csv.gz") if reference else None
     start = time.process_time()
-    found = wi.audit_synthetic(*map(str, paths), query=query, reference=others)
+    found = wi.audit_synthetic(train, holdout, release, query=query, reference=reference)
     attacks = found._splits.attacks(ADVANTAGE)
     return {
         "advantage": float(np.mean([attack.tpr - attack.fpr for attack in attacks])),
         "lower": found.advantage.lower,
+        "set_aside": found.set_aside,
         "cpu_seconds": time.process_time() - start,
     }
+
+
+def given(folder: Path) -> Iterator[tuple[str, object, object, object, object]]:
+    """Yield (name, train, holdout, reference, release) of every release of Adult, as paths."""
+    for release in sorted(path.name.removesuffix(".csv.gz") for path in folder.glob("*release_*.csv.gz")):
+        kind = "small_" if release.startswith("small_") else ""
+        names = (f"{kind}train", f"{kind}holdout", f"{kind}ref", release)
+        yield (release, *(str(folder / f"{name}.csv.gz") for name in names))
+
+
+def made(folder: Path) -> Iterator[tuple[str, object, object, object, object]]:
+    """Yield the same of releases that are made here."""
+    import _made_releases
+
+    for table in _made_releases.TABLES:
+        for generator, *tables in _made_releases.made(folder, table):
+            yield (f"{table} {generator}", *tables)
 
 
 def main() -> int:
     """Audit every release in every way."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
+    parser.add_argument("--made", action="store_true", help="audit releases of other tables, made here; write nothing")
     parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=tuple(WAYS), help="print, write nothing")
     options = parser.parse_args()
     folder = _common.data_folder(options.data, DATASET)
-    releases = sorted(path.name.removesuffix(".csv.gz") for path in folder.glob("*release_*.csv.gz"))
     found: dict[str, dict[str, dict]] = {}
-    for release in releases:
-        found[release] = {way: audit(folder, release, *WAYS[way]) for way in options.ways}
+    for release, train, holdout, others, released in made(folder.parent) if options.made else given(folder):
+        found[release] = {}
+        for way in options.ways:
+            query, reference = WAYS[way]
+            own = others if reference == "given" else reference
+            found[release][way] = audit(train, holdout, released, query, own)
         print(release, {way: round(one["advantage"], 3) for way, one in found[release].items()}, file=sys.stderr)
     table = [
         (release, *(f"{one['advantage']:.3f} ({one['lower']:.3f})" for one in ways.values()))
         for release, ways in found.items()
     ]
     _common.print_table(("release", *options.ways), table)
-    if tuple(options.ways) == tuple(WAYS):
+    if tuple(options.ways) == tuple(WAYS) and not options.made:
         path = _common.RESULTS / "released_queries.json"
         path.write_text(
             json.dumps({"machine": _common.machine(), "releases": found}, indent=2) + "\n", encoding="utf-8"

@@ -20,8 +20,9 @@ FEWEST = 30
 """Fewest records on either side to learn from."""
 MOST = 40_000
 """Most records to learn from; the rest is only scored."""
-PENALTIES = (1.0, 10.0)
-"""Ridge penalties of the linear and of the quadratic score."""
+KINDS = MEAN, LINEAR, QUADRATIC = 0, 1, 2
+PENALTIES = (1.0, 1.0, 10.0)
+"""Ridge penalties of the three kinds of scores."""
 WIDEST = 12
 """Most queries of which all products enter the quadratic score; of more, only squares do."""
 
@@ -31,19 +32,20 @@ def learn_score(
 ) -> tuple[Callable[[Array], Array], Array]:
     """Learn ln(r/q) of several queries; return the score and the scores of these records by models without them.
 
-    Logistic regression, and the same with squares and products of the queries, are fitted in three folds, and the one
-    with the smaller log loss on the folds left out is fitted again on all. Each query enters as its rank on a normal
-    scale, so that neither units nor heavy tails matter. At most 40,000 records are learned from, of the smaller side as
-    many as half of that holds. The scores of ``members`` come first. Fits run on one thread: on more, small ones
-    mostly wait for each other. Without ``quadratic`` there are no squares and products. (Boosted trees found no more on
-    ten releases of Adult, in ten times the time.)
+    Logistic regression on the mean of the queries, on the queries, and on these with squares and products are fitted in
+    three folds, and the one with the smallest log loss on the folds left out is fitted again on all. The mean has one
+    weight to learn, however many queries there are: with few records more queries cost less power. Each query enters as
+    its rank on a normal scale, so that neither units nor heavy tails matter. At most 40,000 records are learned from,
+    of the smaller side as many as half of that holds. The scores of ``members`` come first. Fits run on one thread: on
+    more, small ones mostly wait for each other. Without ``quadratic`` there are only the queries. (Boosted trees found
+    no more on ten releases of Adult, in ten times the time.)
     """
     with one_thread:
-        return _learned(members, non_members, rng, (False, True) if quadratic else (False,))
+        return _learned(members, non_members, rng, KINDS if quadratic else (LINEAR,))
 
 
 def _learned(
-    members: Array, non_members: Array, rng: np.random.Generator, kinds: tuple[bool, ...]
+    members: Array, non_members: Array, rng: np.random.Generator, kinds: tuple[int, ...]
 ) -> tuple[Callable[[Array], Array], Array]:
     values = np.concatenate([members, non_members])
     labels = np.arange(len(values)) < len(members)
@@ -110,14 +112,14 @@ class _Ranks:
 
 @dataclass(frozen=True, eq=False)
 class _Logistic:
-    """Logistic regression with a ridge penalty on queries, or on queries, their squares and their products."""
+    """Logistic regression with a ridge penalty on queries, their mean, or queries with their squares and products."""
 
-    quadratic: bool
+    kind: int
     weights: Array
 
     def decision_function(self, x: Array) -> Array:
         """Return the log odds of each row."""
-        return np.asarray(_features(x, self.quadratic) @ self.weights)
+        return np.asarray(_features(x, self.kind) @ self.weights)
 
 
 def _fit(features: Array, y: NDArray[np.bool_], penalty: float, start: Array) -> Array:
@@ -143,9 +145,11 @@ def _fit(features: Array, y: NDArray[np.bool_], penalty: float, start: Array) ->
     return weights
 
 
-def _features(x: Array, quadratic: bool) -> Array:
+def _features(x: Array, kind: int) -> Array:
+    if kind == MEAN:
+        return np.column_stack([np.ones(len(x)), x.mean(axis=1)])
     parts = [np.ones((len(x), 1)), x]
-    if quadratic:
+    if kind == QUADRATIC:
         parts.append((x**2 - 1.0) / math.sqrt(2.0))
         if x.shape[1] <= WIDEST:
             parts += [x[:, i : i + 1] * x[:, i + 1 :] for i in range(x.shape[1] - 1)]
@@ -162,22 +166,22 @@ def _log_odds(y: NDArray[np.bool_]) -> float:
 
 
 def _in_folds(
-    x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64], kinds: tuple[bool, ...]
+    x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64], kinds: tuple[int, ...]
 ) -> tuple[_Logistic, Array]:
-    """Return the model with the smaller log loss on the folds left out, fitted on all, and its scores left out.
+    """Return the model with the smallest log loss on the folds left out, fitted on all, and its scores left out.
 
     A quadratic fit starts where the linear fit on the same records ended, and the fit on all from the mean of those
     in folds.
     """
-    tried: list[tuple[float, bool, Array, Array]] = []
+    tried: list[tuple[float, int, Array, Array]] = []
     starts = [np.zeros(1)] * FOLDS
-    for quadratic in kinds:
-        features, scores = _features(x, quadratic), np.empty(len(y))
+    for kind in kinds:
+        features, scores = _features(x, kind), np.empty(len(y))
         for fold in range(FOLDS):
-            out = folds == fold
-            starts[fold] = _fit(features[~out], y[~out], PENALTIES[quadratic], starts[fold])
+            out, start = folds == fold, starts[fold] if kind == QUADRATIC else np.zeros(1)
+            starts[fold] = _fit(features[~out], y[~out], PENALTIES[kind], start)
             scores[out] = features[out] @ starts[fold] - _log_odds(y[~out])
-        tried.append((_log_loss(scores, y), quadratic, np.mean(starts, axis=0), scores))
+        tried.append((_log_loss(scores, y), kind, np.mean(starts, axis=0), scores))
     _, best, start, left_out = min(tried, key=lambda entry: entry[0])
     return _Logistic(best, _fit(_features(x, best), y, PENALTIES[best], start)), left_out
 

@@ -3,10 +3,10 @@
 For value = c + u·TPR - v·FPR, with α half of the chance of error (docs/theory.md has the proofs):
 
 * lower: the larger of two limits, each at α/2. One looks at every threshold of every query on *all* records at once,
-  without a split (:mod:`whosin.auditing.measuring.thresholds`); queries and directions share its error. The other is a
-  vote over many splits: each chooses an attack (a query, cells, a learned score) on one part and counts it on the
-  other, with an exact limit at a quarter of α/2, and the limit that a quarter of the splits reach holds at α/2
-  (Markov).
+  without a split (:mod:`whosin.auditing.measuring.thresholds`); queries and directions share its error, the first
+  ones the most where their order was fixed beforehand. The other is a vote over many splits: each chooses an attack
+  (a query, cells, a learned score) on one part and counts it on the other, with an exact limit at a quarter of α/2,
+  and the limit that a quarter of the splits reach holds at α/2 (Markov).
 * upper: the largest value W that any attacker *of a class* reaches on the sample. The class is fixed before the counted
   records are seen, so its best attacker at the truth is one attacker, whose sample value is at most W: an exact
   limit for one attacker at W holds for the class.
@@ -31,6 +31,7 @@ import numpy as np
 from whosin.auditing.measuring.attack import Attack, Evidence, Gain, View
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.splits import Splits
 from whosin.auditing.measuring.thresholds import scan_lower, scan_statistic, scan_z
 from whosin.numerics.differences import gain_lower, gain_upper, newcombe
@@ -139,20 +140,33 @@ def _voted(attacks: tuple[Attack, ...], weights: tuple[float, float], alpha: flo
 def _scanned(splits: Splits, gain: Gain, alpha: float) -> tuple[float, tuple[float, float]]:
     """Return the limit from all thresholds of every query, and TPR and FPR of the best threshold of the best query.
 
-    Each direction that may speak for membership counts as a query.
+    The limits of all queries hold together, each at its share of the error, and that of one of them is computed.
     """
     assert gain.weights is not None
     inside, outside = splits.experiment.scores
+    levels = [alpha * share for share in _error_shares(splits.experiment)]
     signs = (1.0,) if splits.experiment.directed else (1.0, -1.0)
-    each = alpha / (len(signs) * inside.shape[1])
-    z = scan_z(each)
     looks = [(sign * x, sign * y) for x, y in zip(inside.T, outside.T, strict=True) for sign in signs]
-    statistics = [scan_statistic(x, y, z, gain.weights) for x, y in looks]
+    zs = [scan_z(level) for level in levels]
+    statistics = [scan_statistic(x, y, z, gain.weights) for (x, y), z in zip(looks, zs, strict=True)]
     best = int(np.argmax(statistics))
     counts = count_scores(*looks[best])
     at = int(np.argmax(gain.judge(counts)))
-    limit = scan_lower(statistics[best], len(inside), len(outside), each, z, gain.weights)
+    limit = scan_lower(statistics[best], len(inside), len(outside), levels[best], zs[best], gain.weights)
     return limit, (float(counts.tpr[at]), float(counts.fpr[at]))
+
+
+def _error_shares(experiment: Experiment) -> list[float]:
+    """Return the share of the error that each query has, or each direction of each query; they sum to 1 at most.
+
+    Queries whose direction is known come in an order that was fixed beforehand, those that mostly find more first: the
+    shares fall like 1, 1/2, 1/3, …, so that further queries cost the first ones little. Else all have the same.
+    """
+    queries = experiment.scores[0].shape[1]
+    if not experiment.directed:
+        return [0.5 / queries] * (2 * queries)
+    parts = [1.0 / (place + 1) for place in range(queries)]
+    return [part / sum(parts) for part in parts]
 
 
 def could_show(splits: Splits, delta: float) -> bool:
@@ -164,7 +178,7 @@ def could_show(splits: Splits, delta: float) -> bool:
         return True
     if not ordered:
         return False
-    each = share / (ordered * (1 if splits.experiment.directed else 2))
+    each = share * max(_error_shares(splits.experiment))
     z, sizes = scan_z(each), (len(splits.experiment.members), len(splits.experiment.non_members))
     perfect = scan_statistic(np.ones(sizes[0]), np.zeros(sizes[1]), z)
     return scan_lower(perfect, *sizes, each, z) > 0.0
