@@ -323,6 +323,15 @@ def test_files_as_people_have_them(files, tmp_path):
     assert (named.exit_code, named.stderr) == (2, "Error: decimal must differ from separator, got ',' for both\n")
 
 
+def test_no_reference_and_one_that_is_not_there(files):
+    none = run(*tables(files), "--reference", "none", "--json")
+    assert none.exit_code == 0, none.output
+    assert json.loads(none.stdout)["set_aside"] == 0
+    wrong = run(*tables(files), "--reference", files / "nowhere.csv")
+    assert wrong.exit_code == 2
+    assert "nowhere.csv" in wrong.stderr
+
+
 def test_scores_in_json_lines(files, tmp_path):
     scores = pl.read_csv(files / "scores.csv").select("score", pl.col("member").replace_strict({1: "in", 0: "out"}))
     scores.write_ndjson(tmp_path / "scores.jsonl")

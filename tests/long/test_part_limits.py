@@ -284,6 +284,28 @@ def test_a_release_of_other_rows_does_not_cry_wolf(seed, judge):
 
 
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
+@pytest.mark.parametrize("way", ["spare", "given", "given, blocks"])
+def test_references_do_not_cry_wolf(way, seed, judge):
+    """Rows of one population everywhere, a few words and numbers: all queries against a reference, each of them too."""
+    rng = np.random.default_rng([138, seed, len(way)])
+    runs, alarms = 80, np.zeros(2, dtype=int)
+    for run in range(runs):
+        sizes = (60, 300, 80) if way == "spare" else (100, 100, 150, 200)
+        tables = [
+            {"a": rng.normal(size=n).round(1), "b": rng.integers(5, size=n), "c": rng.choice(list("stu"), n)}
+            for n in sizes
+        ]
+        options = {"reference": tables[3]} if way != "spare" else {}
+        options |= {"block_rows": 40} if way == "given, blocks" else {}
+        found = wi.audit_synthetic(*tables[:3], confidence_level=LEVEL, rng=run, **options)
+        assert "classifier" in found.queries
+        assert bool(found.set_aside) == (way == "spare")
+        alarms += [found.advantage.lower > 0, any(one.lower > 0 for one in found.queries.values())]
+    for count in alarms:
+        judge(count, runs, DELTA / 2)
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
 @pytest.mark.parametrize("sizes", [(150, 150), (60, 1000)])
 def test_a_release_of_noisy_copies(sizes, seed, judge):
     """Given the release, the lower limit against the attack's true rates: the reported rows, and 40,000 fresh ones."""
