@@ -9,7 +9,7 @@ import pytest
 import whosin as wi
 from whosin.errors import AssumptionWarning, InputError, InputTypeError
 from whosin.tables import as_stream, as_table
-from whosin.tables.roles import attributes
+from whosin.tables.roles import CLOSE, attributes
 
 N = 200
 
@@ -140,3 +140,15 @@ def test_frames_files_streams_and_arrays_leave_out_the_same(tmp_path):
     with pytest.warns(AssumptionWarning, match="equal values of row"):
         kept = wi.audit_synthetic(*frames, keep=["row"], rng=0)
     assert (kept.left_out, kept.columns) == ({}, ("row", "x", "y"))
+
+
+@pytest.mark.parametrize("n", [20, 21, 25, 40, 100])
+def test_no_uniform_attribute_passes_for_numbers_of_rows_but_by_a_rare_chance(n):
+    """P(n draws are different within s = n²/20 values), by counting, for uniform laws on m values."""
+    from fractions import Fraction
+    from math import comb, exp, factorial
+
+    s = n * n // CLOSE
+    sets = {m: comb(m, n) if m <= s else (m - s + 1) * comb(s, n) - (m - s) * comb(s - 1, n) for m in range(n, 3 * s)}
+    worst = max(Fraction(factorial(n) * count, m**n) for m, count in sets.items())
+    assert 0 < worst <= exp(-9)

@@ -4,16 +4,19 @@ A column is left out if, in the records (the training rows, and the held-out row
 
 1. it is a running number of at least 20 rows, or whole numbers that are all different in so many although they lie so
    close that an attribute would repeat: n different numbers within a span of n²/20 or less. Numbers that any law draws
-   independently on that span are all different with probability at most exp(−n(n−1)/(2·span)) < e⁻⁹;
+   independently do that with probability at most e⁻⁹: given the smallest, which must be single, the n − 1 others are
+   draws above it, and within s − 1 values they differ with probability at most exp(−(n−1)(n−2)/(2(s−1))), s ≤ n²/20;
 2. it is whole numbers that are all different in at least 20 rows, is called an id (``id``, ``patient_id``, ``key``,
    ``index`` and the like), and no value of it appears in the release;
 3. it is text that is mostly different (more than half of at least 20 cells), and no value of it appears in the release.
 
 By 2 and 3 what a release repeats is always compared: a copied name or key is a leak. Columns that are the same in every
 row stay: they change no answer, and leaving them out would let the answers about a record depend on others. The rules
-do not see which side is which, so they favour neither; they do look at records that are counted, and that can matter
-little: rule 1 drops an attribute with probability below e⁻⁹, and what 2 and 3 drop equals no cell of the release. What
-is left out is named with the reason; ``keep=`` compares it all the same, and ``columns=`` switches the rules off.
+treat both sides alike, so they favour neither; but they look at records that are counted, each side on its own. Rule 1
+drops an attribute with probability at most e⁻⁹. By 2 and 3 one column can make two audits of one, with it and without
+it, each with an error of at most α: together at most 2α in the worst case, and α where values of the column surely
+repeat in the release or never do, since then one of the two is never chosen. What is left out is named with the reason;
+``keep=`` compares it all the same, and ``columns=`` switches the rules off.
 """
 
 from __future__ import annotations
