@@ -145,7 +145,7 @@ def test_calibrate_refuses(reader, query, why):
     assert answer.json()["error"].startswith(why)
     page = reader.get(f"/calibrate/answer?{query}")
     assert page.status_code == 200
-    assert f"This is not possible: {answer.json()['error']}." in html.unescape(page.text)
+    assert f"This cannot be done: {answer.json()['error']}." in html.unescape(page.text)
 
 
 def test_a_wish_outside_its_range(reader):
@@ -154,7 +154,7 @@ def test_a_wish_outside_its_range(reader):
     assert (answer.status_code, page.status_code) == (422, 422)
     assert answer.json() == {"error": "value: Input should be less than or equal to 1"}
     assert answer.json()["error"] in html.unescape(page.text)
-    assert "This is not possible" not in page.text
+    assert "This cannot be done" not in page.text
 
 
 def test_printed_parameters_are_on_the_safe_side(reader):

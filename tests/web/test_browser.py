@@ -124,7 +124,7 @@ def test_calibrate(visit, served):
     before = said(page)
     assert before.startswith("Differential privacy with ε of at most 0.405")
     page.fill("#value", "0.4")
-    assert until(page, before).startswith("This is not possible")
+    assert until(page, before).startswith("This cannot be done")
 
 
 def stated(page):

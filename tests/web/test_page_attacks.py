@@ -173,7 +173,7 @@ def test_a_question_without_end_is_ended_and_the_next_one_answered(start):
     answer = client.get(f"/api/calibrate?{hostile}")
     assert answer.status_code == 422
     assert "more than 0.5 seconds" in answer.json()["error"]
-    assert "This is not possible: this takes more than" in client.get(f"/calibrate?{hostile}").text
+    assert "This cannot be done: this takes more than" in client.get(f"/calibrate?{hostile}").text
     assert client.get("/api/explain").status_code == 200
 
 

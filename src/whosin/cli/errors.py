@@ -79,8 +79,8 @@ def _named(message: str, command: Callable[..., None]) -> str:
     """Put the options of a command where an error names Python arguments, as ``x must be …`` or ``x=…``."""
     options = {}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        (given,) = parameter.annotation.__metadata__
-        long = [part for part in given.param_decls or () if part.startswith("--")]
+        (given,) = getattr(parameter.annotation, "__metadata__", (None,))
+        long = [part for part in getattr(given, "param_decls", None) or () if part.startswith("--")]
         option = long[0].partition("/")[0] if long else "--" + name.replace("_", "-")
         options[name] = name.upper() if isinstance(given, ArgumentInfo) else option
     options = {word: options[name] for word, name in _OPTIONS.items() if name in options} | options

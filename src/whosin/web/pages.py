@@ -136,7 +136,7 @@ def _calibrated(query: CalibrateQuery, office: Office, gone: threading.Event | N
     try:
         sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find == "dpsgd", gone=gone)
     except (ValueError, TypeError) as error:
-        return {"sentence": f"This is not possible: {error}.", "blocks": []}
+        return {"sentence": f"This cannot be done: {error}.", "blocks": []}
     return {"sentence": sentence, "blocks": blocks}
 
 
