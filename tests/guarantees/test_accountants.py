@@ -138,6 +138,51 @@ def test_what_hides_nothing_and_what_is_unknown():
         wi.from_event("Gaussian")
 
 
+EVERY_EVENT = {
+    da.NoOpDpEvent: (),
+    da.NonPrivateDpEvent: (),
+    da.UnsupportedDpEvent: (),
+    events.RandomizedResponseDpEvent: (0.5, 4),
+    da.GaussianDpEvent: (2.0,),
+    da.LaplaceDpEvent: (2.0,),
+    events.DiscreteLaplaceDpEvent: (0.5, 1),
+    da.SelfComposedDpEvent: (GAUSS, 3),
+    da.ComposedDpEvent: ([GAUSS, LAPLACE],),
+    da.PoissonSampledDpEvent: (0.1, GAUSS),
+    da.SampledWithReplacementDpEvent: (1000, 10, GAUSS),
+    da.SampledWithoutReplacementDpEvent: (1000, 10, GAUSS),
+    da.SingleEpochTreeAggregationDpEvent: (2.0, [10, 5]),
+    events.RepeatAndSelectDpEvent: (GAUSS, 3.0, 1.0),
+    events.MixtureOfGaussiansDpEvent: (1.0, [0.0, 1.0], [0.9, 0.1]),
+    events.ZCDpEvent: (0.1,),
+    events.TruncatedSubsampledGaussianDpEvent: (1000, 0.1, 150, 1.0),
+}
+
+
+ELSEWHERE = (events.ZCDpEvent, events.MixtureOfGaussiansDpEvent, events.TruncatedSubsampledGaussianDpEvent)
+"""Zero-concentrated ones are tested above; the other two take long and are listed only."""
+
+
+def test_every_event_of_the_package_is_listed():
+    known = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, da.DpEvent)}
+    assert known - {da.DpEvent} == set(EVERY_EVENT)
+
+
+@pytest.mark.parametrize("adjacency", RELATIONS)
+@pytest.mark.parametrize(
+    "kind", [kind for kind in EVERY_EVENT if kind not in ELSEWHERE], ids=lambda kind: kind.__name__
+)
+def test_what_either_accountant_supports_is_read(kind, adjacency):
+    event, relation = kind(*EVERY_EVENT[kind]), RELATIONS[adjacency]
+    supported = any(
+        accountant.supports(event) for accountant in (PLDAccountant(relation), RdpAccountant(None, relation))
+    )
+    if not supported or kind is da.UnsupportedDpEvent:
+        return
+    epsilon = wi.from_event(event, adjacency).implies(wi.ApproxDP, delta=DELTA).epsilon
+    assert math.isfinite(epsilon) or kind is da.NonPrivateDpEvent
+
+
 # --- Opacus ----------------------------------------------------------------------------------------------------------
 
 
