@@ -63,7 +63,7 @@ class ThresholdAttack:
         return self._of(gain_at_prior(check_prior(prior)))
 
     def _of(self, gain: Gain) -> Estimate:
-        found = gain(self.fpr.estimate, self.tpr.estimate)
+        found = gain.at(self.fpr.estimate, self.tpr.estimate)
         if self.fixed and gain.weights is not None:
             found_members = round(self.tpr.estimate * self.members)
             counts = found_members, self.members, round(self.fpr.estimate * self.non_members), self.non_members
@@ -71,7 +71,7 @@ class ThresholdAttack:
             ends = [limit(*counts, alpha, weights=gain.weights) for limit in (gain_lower, gain_upper_of_one)]
             return Estimate(found, gain.constant + ends[0], gain.constant + ends[1], self.tpr.confidence_level)
         limits = Rectangle(self.tpr.lower, self.tpr.upper, self.fpr.lower, self.fpr.upper)
-        values = [gain(*corner) for corner in limits.corners]
+        values = [gain.at(*corner) for corner in limits.corners]
         return Estimate(found, min(values), max(values), self.tpr.confidence_level)
 
 
