@@ -84,5 +84,5 @@ class Redraws:
         chosen = self.records[rng.integers(len(self.records), size=n)]
         return chosen + 0.05 * rng.normal(size=chosen.shape)
 
-    def cache_key(self):
+    def journal_key(self):
         return "redraws"

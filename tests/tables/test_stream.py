@@ -301,8 +301,7 @@ def test_refused_files(tmp_path):
         with pytest.raises(InputTypeError, match="column 'x' must hold numbers, text, truth values or dates, got"):
             as_stream(tmp_path / "odd.parquet")
     (tmp_path / "t.csv").write_text("x\n1\n")
-    with pytest.raises(InputError, match="cannot be read in blocks"):
-        as_stream(tmp_path / "t.csv")
+    assert as_stream(tmp_path / "t.csv").rows == 1
     with pytest.raises(InputError, match="no such file"):
         as_stream(tmp_path / "gone.parquet")
     with pytest.raises(InputError, match=r"at least one column|at least one row"):

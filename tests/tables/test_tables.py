@@ -87,7 +87,7 @@ def test_parquet(tmp_path):
         ("x.csv", "a,b\n1,2\nx,4\n", "x.csv line 3 column 'a' must be a number, got 'x'; choose"),
         ("x.csv", "a,b\n1,\n3,4\n", "x.csv line 2 column 'b' must be a number, got a missing cell; gaps='drop'"),
         ("x.csv", "a\n1\nnan\n", "line 3 column 'a'"),
-        ("x.doc", "1", "endings"),
+        ("x.doc", "1", "x.doc must have at least 2 rows"),
         ("x.npy", "not an array", "plain NumPy array"),
     ],
 )

@@ -231,7 +231,7 @@ def test_the_promise_is_that_of_the_run():
     assert any("number of records is public" in line for line in found.assumes)
     assert set(wi.DPSGD(1.5, 0.1, 20).assumes) <= set(found.assumes)
     json.dumps(found.to_dict(), allow_nan=False)
-    assert "DPSGD(noise_multiplier=1.5" in str(found)
+    assert "noise multiplier = 1.5" in str(found)
     assert "<li>" in found._repr_html_()
 
 

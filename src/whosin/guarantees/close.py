@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from whosin.numerics.rounding import float_above
 
-__all__ = ["close_divergence", "close_epsilon", "close_excess", "log_above"]
+__all__ = ["close_divergence", "close_epsilon", "close_excess", "log_above", "sampled_epsilon"]
 
 _DIGITS = Context(prec=1200, Emin=-(10**17), Emax=10**17)
 _KEPT = Context(prec=800, Emin=-(10**17), Emax=10**17)
@@ -57,19 +57,26 @@ def close_epsilon(epsilon: float, delta: float, at: float, two_steps: bool) -> f
     if math.isinf(epsilon):
         return math.inf
     with localcontext(_DIGITS):
-        limit, steepest, spare = Decimal(at), Decimal(1), max(0.0, epsilon - _LARGEST) * (2.0 if two_steps else 1.0)
+        limit, steepest = Decimal(at), Decimal(1)
+        spare = max(Fraction(0), Fraction(epsilon) - Fraction(_LARGEST)) * (2 if two_steps else 1)
         for x, y in _corners(epsilon, delta, two_steps):
             if y > limit and x == 0:
                 return math.inf
             if y > limit:
                 steepest = max(steepest, (y - limit) / x)
-        return float_above(Fraction(_KEPT.plus(steepest.ln())) + Fraction(spare))
+        return float_above(Fraction(_KEPT.plus(steepest.ln())) + spare)
 
 
 def log_above(ratio: Fraction) -> float:
     """Return ln of a ratio of at least 1, rounded up."""
     with localcontext(_DIGITS):
         return float_above(Fraction(_KEPT.plus(_decimal(ratio).ln())))
+
+
+def sampled_epsilon(epsilon: float, rate: float) -> float:
+    """Return ln(1 + β(e^ε - 1)) for ε up to 709, rounded up."""
+    with localcontext(_DIGITS):
+        return float_above(Fraction(_KEPT.plus((1 + Decimal(rate) * (Decimal(epsilon).exp() - 1)).ln())))
 
 
 def _decimal(number: Fraction) -> Decimal:

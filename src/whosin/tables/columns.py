@@ -165,8 +165,8 @@ def _floats(series: pl.Series) -> NDArray[np.float64]:
 
 def _numbers(values: NDArray[np.float64], kind: Kind, holds: str, place: str = "") -> Column:
     """Return numbers without minus zero and odd kinds of NaN; refuse endless ones, where that is asked for."""
-    plain = values + 0.0
     with np.errstate(over="ignore", invalid="ignore"):
+        plain = values + 0.0
         if np.isfinite(plain.sum()):
             return Column(kind, holds, plain)
     gone, endless = np.isnan(plain), np.isinf(plain)

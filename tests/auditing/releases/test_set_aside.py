@@ -114,7 +114,7 @@ def test_rows_of_people_groups_and_indices_are_those_that_were_given(tables):
     counted = found._material.counted
     assert np.array_equal(found.individual.index, np.concatenate([np.arange(80), counted]))
     jobs = holdout["job"].to_numpy()[counted]
-    assert np.array_equal(found.labels["job"][1], jobs)
+    assert np.array_equal(found.labels["job"].texts[1], jobs)
     with_person = [
         table.with_columns(who=pl.Series([f"{side}{i // 2}" for i in range(len(table))]))
         for side, table in (("t", train), ("h", holdout))

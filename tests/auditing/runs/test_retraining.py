@@ -523,7 +523,7 @@ class Deadly:
     def sample(self, n, rng):
         return self.records[rng.integers(len(self.records), size=n)]
 
-    def cache_key(self):
+    def journal_key(self):
         return "bootstrap"
 
 rows = np.random.default_rng(0).normal(size=(80, 3))
@@ -534,7 +534,7 @@ wi.audit_retrained(Deadly(), rows, trainings=12, journal="journal", rng=3)
 def test_a_killed_process_loses_no_finished_training(tmp_path, monkeypatch):
     """It is killed in its seventh training: the same call does that one and those after it, and finds the same."""
     assert subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False).returncode == -signal.SIGKILL
-    monkeypatch.setattr(Bootstrap, "cache_key", lambda self: "bootstrap", raising=False)
+    monkeypatch.setattr(Bootstrap, "journal_key", lambda self: "bootstrap", raising=False)
     calls, fit = [], Bootstrap.fit
     monkeypatch.setattr(Bootstrap, "fit", lambda self, records: calls.append(len(records)) or fit(self, records))
     options = {"trainings": 12, "attack": "linear", "rng": 3}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import cast
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_number
-from whosin.guarantees.close import close_divergence, close_epsilon
+from whosin.guarantees.close import close_divergence, close_epsilon, sampled_epsilon
 from whosin.guarantees.dp import (
     ADJACENCIES,
     Adjacency,
@@ -84,8 +84,7 @@ def _sampled_epsilon(epsilon: float, rate: float) -> float:
     if epsilon > 709.0:
         rounded_up = epsilon + math.log(rate + (1.0 - rate) * math.exp(-epsilon)) + 2.0 * math.ulp(epsilon)
         return min(epsilon, rounded_up)
-    rounded_up = math.log1p(rate * math.expm1(epsilon) * (1.0 + 4.0 * math.ulp(1.0))) * (1.0 + 2.0 * math.ulp(1.0))
-    return min(epsilon, math.nextafter(rounded_up, math.inf))
+    return min(epsilon, sampled_epsilon(epsilon, rate))
 
 
 def _gaussian_to_gaussian(g: GaussianDP, adjacency: str | None = None) -> GaussianDP:
