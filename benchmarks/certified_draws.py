@@ -1,8 +1,8 @@
 """How close certified draws of the exponential mechanism come to the truth: python benchmarks/certified_draws.py.
 
 Pools of normal points, clipped, and ten candidates on the unit sphere, δ = 1e-3, 95 % confidence, draws as many as the
-library takes by default, on all cores. ``estimate`` is the same without a margin; being the largest of many noisy numbers
-it is rather above the truth than below it. Writes benchmarks/results/certified_draws.json.
+library takes by default, on all cores. ``estimate`` is the same without a margin; being the largest of many noisy
+numbers it is rather above the truth than below it. Writes benchmarks/results/certified_draws.json.
 """
 
 from __future__ import annotations

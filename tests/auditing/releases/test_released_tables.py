@@ -102,20 +102,20 @@ def test_few_released_rows_tell_no_more_than_they_have():
 
 def test_rows_of_one_person_are_no_people():
     """100 people with ten visits each: counted as rows they cry wolf, so that no verdict is given of them."""
-    states = []
-    for seed in range(2):
+    alarms = 0
+    for seed in range(6):
         rng = np.random.default_rng([seed, 8])
         train, holdout, release = panel(100, 10, 0, rng), panel(100, 10, 100, rng), panel(100, 10, 200, rng)
         told = audited(train, holdout, release, person="person")
         assert (told.members, told.non_members, told.unit) == (100, 100, "people")
-        states.append(told.verdict.state)
-        rest = [part.drop("person") for part in (train, holdout, release)]
-        untold = audited(*rest)
-        assert untold.verdict.state == "no verdict"
-        assert "repeat each other" in untold.verdict.sentence
-        assert "same population" not in untold.explain()
-        assert untold.records_alone is None
-    assert states == ["none found", "none found"]
+        alarms += told.advantage.lower > 0.0
+        if seed < 2:
+            untold = audited(*(part.drop("person") for part in (train, holdout, release)))
+            assert untold.verdict.state == "no verdict"
+            assert "repeat each other" in untold.verdict.sentence
+            assert "same population" not in untold.explain()
+            assert untold.records_alone is None
+    assert alarms <= 1  # two or more at a level of 5 %: 3 %; rows in the place of people gave 7 in 12
 
 
 def test_a_leak_is_found_by_person():
