@@ -5,11 +5,12 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from null_audits import judge_alarms
 
 import whosin as wi
 from whosin.errors import AssumptionWarning, InputError, InputTypeError
 from whosin.tables import as_stream, as_table
-from whosin.tables.roles import CLOSE, attributes
+from whosin.tables.roles import CLOSE, attributes, key_columns
 
 N = 200
 
@@ -43,8 +44,8 @@ NO_ATTRIBUTES = {
     "running": (lambda rng, n: np.arange(n), "a running number"),
     "one more": (lambda rng, n: np.arange(1, n + 1.0), "a running number"),
     "shuffled": (lambda rng, n: rng.permutation(2 * n)[:n], "different in every row and within a narrow span"),
-    "patient_id": (lambda rng, n: rng.choice(10**9, n, replace=False), "different in every row, and called an id"),
-    "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "different in every row, and called an id"),
+    "patient_id": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
+    "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
     "hash": (keys, "different in every row: a key"),
     "note": (texts, "free text, names or keys|: a key"),
 }
@@ -55,6 +56,7 @@ ATTRIBUTES = {
     "visit_id": lambda rng, n: rng.integers(0, 20, n),  # called an id, and repeats
     "valid": lambda rng, n: rng.choice(10**9, n, replace=False),  # ends in "id", and is no id
     "town": lambda rng, n: rng.choice([f"town {i}" for i in range(60)], n),
+    "many towns": lambda rng, n: rng.choice([f"town {i}" for i in range(3 * n)], n),
     "score": lambda rng, n: rng.normal(size=n),  # different in every row
     "seen": lambda rng, n: np.datetime64("2020-01-01T00:00:00") + rng.choice(10**8, n, replace=False),
     "gaps": lambda rng, n: [None if value < 100 else "x" for value in rng.integers(0, n, n)],
@@ -83,14 +85,79 @@ def test_the_numbers_of_few_rows_say_nothing():
     assert attributes(given[:2], given[2:])[1] == {}
 
 
-@pytest.mark.parametrize("kind", ["hash", "note", "patient_id"])
-def test_a_key_that_the_release_repeats_is_compared(kind):
-    train, holdout, synthetic = tables(**{kind: NO_ATTRIBUTES[kind][0]})
-    copied = pl.DataFrame({name: synthetic.column(name) for name in synthetic.names}).with_columns(
-        pl.Series(kind, [*train.column(kind)[:1], *synthetic.column(kind)[1:]])
+def released(synthetic, kind, cells):
+    """A release with other cells in a column, in memory and in blocks."""
+    frame = pl.DataFrame({name: synthetic.column(name) for name in synthetic.names}).with_columns(
+        pl.Series(kind, cells)
     )
-    for release in (as_table(copied, "synthetic"), as_stream([copied], "synthetic", block_rows=50)):
-        assert kind in attributes([train, holdout], [release])[0]
+    return as_table(frame, "synthetic"), as_stream([frame], "synthetic", block_rows=50)
+
+
+@pytest.mark.parametrize("kind", ["hash", "note", "patient_id"])
+def test_the_release_alone_tells_keys_and_texts(kind):
+    """Whatever the records hold: keys of their own, keys that the release has, few values, or none at all."""
+    train, holdout, synthetic = tables(**{kind: NO_ATTRIBUTES[kind][0]})
+    empty = [None] * N
+    for records in ([train, holdout], [synthetic, holdout], [train, synthetic]):
+        for cells in (records[0].column(kind), np.repeat(records[0].column(kind)[:4], N // 4), empty):
+            changed = released(records[0], kind, cells)[0], records[1]
+            for release in released(synthetic, kind, synthetic.column(kind)):
+                assert list(attributes(changed, [release])[1]) == [kind]
+                assert key_columns({kind: attributes(changed, [release])[1][kind]}, [*changed, release]) == [kind]
+            few = np.repeat(synthetic.column(kind)[:50], 4)
+            for release in released(synthetic, kind, few):
+                assert attributes(changed, [release])[1] == {}
+
+
+@pytest.mark.parametrize("kind", ["hash", "note", "patient_id"])
+def test_a_key_that_the_release_repeats_is_a_leak(kind, tmp_path):
+    """Sixty of 200 training keys stand in a release whose other cells are new; read in blocks it is the same."""
+    train, holdout, synthetic = tables(**{kind: NO_ATTRIBUTES[kind][0]})
+    cells = [*train.column(kind)[:60], *synthetic.column(kind)[60:]]
+    found = [wi.audit_synthetic(train, holdout, release, rng=0) for release in released(synthetic, kind, cells)]
+    assert [list(audit.left_out) for audit in found] == [[kind]] * 2
+    assert found[0].verdict.state == found[1].verdict.state == "leak"
+    assert found[0].advantage == found[1].advantage
+    assert 0.1 < found[0].advantage.lower <= 0.3
+    assert "repeated_keys" in found[0].queries
+    assert wi.audit_synthetic(train, holdout, synthetic, rng=0).verdict.state == "none found"
+
+
+def test_a_repeated_key_counts_by_its_rarity():
+    notes = ["none"] * 8 + [f"seen at {i}" for i in range(22)]
+    train, holdout, release = ({"age": [30 + i % 7 for i in range(30)], "note": list(notes)} for _ in range(3))
+    train["note"][5:8], holdout["note"] = [None, "unseen", "seen at 3"], ["unseen"] * 30
+    from whosin.auditing.releases.queries.keys import repeated_keys
+
+    found = repeated_keys([as_table(train), as_table(holdout)], as_table(release), ["note"])
+    expected = [np.log(30 / 8)] * 5 + [0.0, 0.0, np.log(30)] + [np.log(30)] * 22 + [0.0] * 30
+    assert found.rarity == pytest.approx(expected, abs=1e-12)
+    assert found.repeated == ("note",)
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
+def test_no_false_alarms_where_names_repeat_by_a_toss_up():
+    """Releases independent of the training, in which a record's name appears in about half of the worlds."""
+    rng = np.random.default_rng(7)
+
+    def side():
+        names = [f"name {i}" for i in rng.integers(0, 10_400, 60)]
+        return {"age": rng.integers(20, 30, 60), "job": rng.choice(["a", "b", "c"], 60), "name": names}
+
+    found = [wi.audit_synthetic(side(), side(), side(), rng=rng) for _ in range(10)]
+    repeated = ["repeated_keys" in audit.queries for audit in found]
+    assert 2 <= sum(repeated) <= 8
+    judge_alarms(found)
+
+
+def test_ids_of_sides_that_differ_are_called_out():
+    """Train has earlier ids than holdout, and a generator of numbers meets some of the training ids by chance."""
+    rng = np.random.default_rng(4)
+    sides = [people(seed) for seed in range(3)]
+    for side, (low, high) in zip(sides, ((0, 40_000), (40_000, 80_000), (0, 40_000)), strict=True):
+        side["patient_id"] = rng.choice(np.arange(low, high), N, replace=False)
+    with pytest.warns(AssumptionWarning, match="patient_id"):
+        assert "patient_id" in wi.audit_synthetic(*sides, rng=0).left_out
 
 
 def test_a_release_may_lack_them_or_have_an_index_of_its_own():

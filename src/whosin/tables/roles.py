@@ -1,22 +1,26 @@
 """Which columns are attributes of people, and which number, name or describe rows.
 
-A column is left out if, in the records (the training rows, and the held-out rows, each on their own),
+A column is left out if
 
-1. it is a running number of at least 20 rows, or whole numbers that are all different in so many although they lie so
-   close that an attribute would repeat: n different numbers within a span of n²/20 or less. Numbers that any law draws
-   independently do that with probability at most e⁻⁹: given the smallest, which must be single, the n − 1 others are
-   draws above it, and within s − 1 values they differ with probability at most exp(−(n−1)(n−2)/(2(s−1))), s ≤ n²/20;
-2. it is whole numbers that are all different in at least 20 rows, is called an id (``id``, ``patient_id``, ``key``,
-   ``index`` and the like), and no value of it appears in the release;
-3. it is text that is mostly different (more than half of at least 20 cells), and no value of it appears in the release.
+1. in the records (the training rows, and the held-out rows, each on their own) it is a running number of at least 20
+   rows, or whole numbers that are all different in so many although they lie so close that an attribute would repeat:
+   n different numbers within a span of n²/20 or less. Numbers that any law draws independently do that with
+   probability at most e⁻⁹: given the smallest, which must be single, the n − 1 others are draws above it, and within
+   s − 1 values they differ with probability at most exp(−(n−1)(n−2)/(2(s−1))), s ≤ n²/20;
+2. in the first 100,000 rows of the release it is whole numbers of which more than half are different, at least 20 in
+   all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like);
+3. in these rows it is text of which more than half is different, at least 20 cells in all, and at most one in ten of
+   the different texts occurs again: among n towns, drawn from k, about n/2k of the different ones do.
 
-By 2 and 3 what a release repeats is always compared: a copied name or key is a leak. Columns that are the same in every
-row stay: they change no answer, and leaving them out would let the answers about a record depend on others. The rules
-treat both sides alike, so they favour neither; but they look at records that are counted, each side on its own. Rule 1
-drops an attribute with probability at most e⁻⁹. By 2 and 3 one column can make two audits of one, with it and without
-it, each with an error of at most α: together at most 2α in the worst case, and α where values of the column surely
-repeat in the release or never do, since then one of the two is never chosen. What is left out is named with the reason;
-``keep=`` compares it all the same, and ``columns=`` switches the rules off.
+Where the release has no such column, or there is no release, the records decide by 2 and 3: nothing else can be done
+with the column than to leave it out or to refuse the tables. So by 2 and 3 the records never choose what is asked about
+them, and the limits of an audit hold as they stand (section 13 of the theory); by 1 an attribute is dropped with
+probability at most e⁻⁹.
+
+A copied name or key is a leak all the same: of the columns of 2 and 3 that the release has (:func:`key_columns`) an
+audit asks how rare the values are that the release repeats. Columns that are the same in every row stay: they change no
+answer. What is left out is named with the reason; ``keep=`` compares it all the same, and ``columns=`` switches the
+rules off.
 """
 
 from __future__ import annotations
@@ -29,17 +33,25 @@ import numpy as np
 
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column
+from whosin.tables.frames import table_from_series
 from whosin.tables.schema import check_same_names
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
-__all__ = ["ColumnChoice", "attributes", "is_running", "said"]
+__all__ = ["ColumnChoice", "attributes", "is_running", "key_columns", "said"]
 
 FEWEST_ROWS = 20
 """Values of fewer rows may be different by chance."""
 CLOSE = 20
 """All different within a span of n²/CLOSE: chance does that with probability below e^(-CLOSE/2)."""
+FIRST_ROWS = 100_000
+"""Rows of the release that are looked at."""
 _ID = re.compile(r"(^|[^a-z])(id|key|uuid|guid|hash|index|idx|nr)$|[a-z](Id|ID)$", re.ASCII)
+_KEYS = CALLED_ID, KEY, TEXTS = (
+    "mostly different, and called an id",
+    "different in every row: a key",
+    "mostly different: free text, names or keys",
+)
 
 
 def attributes(
@@ -62,7 +74,7 @@ def attributes(
 
     Notes
     -----
-    O(rows log rows) for a column of whole numbers or text, and a reading of the release for those of rules 2 and 3.
+    O(rows log rows) for a column of whole numbers or text, and of a release in blocks one reading of its first rows.
     """
     every = [*records, *others]
     known = dict.fromkeys(name for table in every for name in table.names)
@@ -73,10 +85,11 @@ def attributes(
         if unknown is not None:
             raise InputError(f"{option} must name columns, got {unknown!r}; there are {', '.join(known)}")
     left: dict[str, str] = {}
+    seen = _first_rows(others[0], [*ignore, *keep]) if others else None
     for name in known:
         if name in ignore:
             left[name] = "named to be ignored"
-        elif name not in keep and (why := _reason(name, records, others)) is not None:
+        elif name not in keep and (why := _reason(name, records, others, seen)) is not None:
             left[name] = why
     if all(name in left for name in records[0].names):
         reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
@@ -104,13 +117,20 @@ class ColumnChoice:
         return [name for name in self.columns if name not in self.ignore], {}
 
 
+def key_columns(left: Mapping[str, str], tables: Sequence[Table | TableStream]) -> list[str]:
+    """Return the columns that were left out as keys or texts and that all tables have: a release may repeat values."""
+    return [name for name, why in left.items() if why in _KEYS and all(name in table.names for table in tables)]
+
+
 def said(left: Mapping[str, str]) -> tuple[str, ...]:
     """Say of each column that was left out why."""
     return tuple(f"column {name!r} was left out: {why} (keep it by name to compare it)" for name, why in left.items())
 
 
-def _reason(name: str, records: Sequence[Table], others: Sequence[Table | TableStream]) -> str | None:
-    """Say why a column is no attribute, or return None."""
+def _reason(
+    name: str, records: Sequence[Table], others: Sequence[Table | TableStream], seen: Table | None
+) -> str | None:
+    """Say why a column is no attribute, or return None; ``seen`` are first rows of the release."""
     here = [table for table in records if name in table.names]
     if not here:  # a column that only the release has, such as the index of a frame
         tables = [table for table in others if isinstance(table, Table) and name in table.names]
@@ -119,17 +139,35 @@ def _reason(name: str, records: Sequence[Table], others: Sequence[Table | TableS
     sides = [_column(table, name) for table in here]
     if all(is_running(side) for side in sides):
         return "a running number"
-    if not all(_mostly_different(side) for side in sides):
+    if all(_numbers_rows(side) for side in sides):
+        return "different in every row and within a narrow span, as numbers of rows are"
+    if others and name in others[0].names:
+        return None if seen is None or name not in seen.names else _key(name, _column(seen, name))
+    reasons = {_key(name, side) for side in sides}
+    return reasons.pop() if len(reasons) == 1 else TEXTS if None not in reasons else None
+
+
+def _first_rows(release: Table | TableStream, skip: Sequence[str]) -> Table | None:
+    """Return the first rows of the release in the columns that may hold keys or texts; None if there are none such."""
+    if isinstance(release, Table):
+        names = [name for name, column in release if column.kind == "category" or _is_called_id(name)]
+    else:
+        names = [name for name, dtype in release.dtypes.items() if not dtype.is_numeric() or _is_called_id(name)]
+    names = [name for name in names if name not in skip]
+    if not names:
         return None
-    if sides[0].kind == "number":
-        if all(_are_close(side) for side in sides):
-            return "different in every row and within a narrow span, as numbers of rows are"
-        named = _ID.search(name) or _ID.search(name.lower())
-        return None if not named or _repeats(name, sides, others) else "different in every row, and called an id"
-    if _repeats(name, sides, others):
-        return None
-    keys = all(len(side.labels) == len(side) for side in sides)
-    return "different in every row: a key" if keys else "mostly different: free text, names or keys"
+    if isinstance(release, Table):
+        chosen = release.select(names)
+        return chosen.take(np.arange(FIRST_ROWS)) if release.rows > FIRST_ROWS else chosen
+    import polars as pl
+
+    parts: list[pl.DataFrame] = []
+    for start, block in release.blocks(names):
+        parts.append(block.head(FIRST_ROWS - start))
+        if start + block.height >= FIRST_ROWS:
+            break
+    frame = pl.concat(parts)
+    return table_from_series({name: frame.get_column(name) for name in names}, release.origin)
 
 
 def _column(table: Table, name: str) -> Column:
@@ -143,33 +181,34 @@ def is_running(column: Column) -> bool:
     return bool(np.all(np.diff(column.values[:10]) == 1.0)) and bool(np.all(np.diff(column.values) == 1.0))
 
 
-def _mostly_different(column: Column) -> bool:
-    """Whether whole numbers are all different, or texts mostly are."""
-    if column.kind == "number":
-        few = column.values[:1000]
-        if len(column) < FEWEST_ROWS or not np.all(few == np.floor(few)) or len(np.unique(few)) < len(few):
-            return False
-        whole = bool(np.all(column.values == np.floor(column.values)))
-        return whole and len(np.unique(column.values)) == len(column)
-    filled = len(column) - int(column.missing.sum())
-    return column.holds == "text" and filled >= FEWEST_ROWS and 2 * len(column.labels) > filled
-
-
-def _are_close(column: Column) -> bool:
-    span = column.values.max() - column.values.min() + 1
-    return bool(CLOSE * span <= len(column) ** 2)
-
-
-def _repeats(name: str, sides: Sequence[Column], others: Sequence[Table | TableStream]) -> bool:
-    """Whether a value of the records appears in the release."""
-    release = next((table for table in others[:1] if name in table.names), None)
-    if release is None:
+def _numbers_rows(column: Column) -> bool:
+    """Whether whole numbers of at least 20 rows are all different within so narrow a span that draws would repeat."""
+    if column.kind != "number" or len(column) < FEWEST_ROWS:
         return False
-    text = sides[0].kind == "category"
-    ours = {value for side in sides for value in (side.labels if text else side.values.tolist())}
-    if isinstance(release, Table):
-        column = _column(release, name)
-        theirs = column.labels if column.kind == "category" else column.values.tolist()
-        return not ours.isdisjoint(theirs)
-    blocks = (frame.get_column(name).drop_nulls() for _, frame in release.blocks([name]))
-    return any(not ours.isdisjoint(map(str, block) if text else block) for block in blocks)
+    few = column.values[:1000]
+    if not np.all(few == np.floor(few)) or len(np.unique(few)) < len(few):
+        return False
+    span = column.values.max() - column.values.min() + 1
+    if not CLOSE * span <= len(column) ** 2:  # also where a cell is missing
+        return False
+    return bool(np.all(column.values == np.floor(column.values))) and len(np.unique(column.values)) == len(column)
+
+
+def _key(name: str, column: Column) -> str | None:
+    """Say why a column holds ids, keys or texts, or return None."""
+    cells = column.values[~column.missing]
+    if column.kind == "number":
+        if not _is_called_id(name) or not np.all(cells == np.floor(cells)):
+            return None
+    elif column.holds != "text":
+        return None
+    counts = np.unique(cells, return_counts=True)[1]
+    if len(cells) < FEWEST_ROWS or 2 * len(counts) <= len(cells):
+        return None
+    if column.kind == "number":
+        return CALLED_ID
+    return None if 10 * np.sum(counts > 1) > len(counts) else KEY if len(counts) == len(column) else TEXTS
+
+
+def _is_called_id(name: str) -> bool:
+    return bool(_ID.search(name) or _ID.search(name.lower()))

@@ -35,6 +35,10 @@ def people(rows, rng):
             "constant": np.full(rows, 7.0),
             "mostly": np.where(rng.random(rows) < 0.2, np.nan, 7.0),
             "empty": pl.Series([None] * rows, dtype=pl.Float64),
+            "case_id": rng.integers(0, 10**6, rows),
+            "note": pl.Series([f"{n:x}" for n in rng.integers(0, 2**30, rows)]).set(
+                pl.Series(rng.random(rows) < 0.2), "none"
+            ),
         }
     )
 
@@ -53,6 +57,8 @@ def strangers(rows, rng):
             "constant": rng.normal(0, 1, rows),
             "mostly": rng.normal(0, 1, rows),
             "empty": rng.normal(0, 1, rows),
+            "case_id": rng.integers(0, 3, rows),
+            "note": rng.choice(["none", "the same"], rows),
         }
     )
 
@@ -71,15 +77,16 @@ def as_numbers(frame):
 
 
 def answers(train, holdout, release, reference, route):
-    """What "auto" answers, training rows first, given the columns: which are attributes is read off all records."""
+    """What "auto" answers, training rows first."""
     parts = [train, holdout, release, reference]
     if route == "array":
         parts = [None if part is None else as_numbers(part) for part in parts]
     options = {"block_rows": 17} if route == "stream" else {}
     found = answer_queries(
-        *parts[:3], query="auto", reference=parts[3], columns=None if route == "array" else train.columns, groups=None,
-        n_jobs=1, rng=np.random.default_rng(0), progress=lambda _: None, **options,
+        *parts[:3], query="auto", reference=parts[3], columns=None, groups=None, n_jobs=1,
+        rng=np.random.default_rng(0), progress=lambda _: None, **options,
     )  # fmt: skip
+    assert list(found.left_out) == ([] if route == "array" else ["case_id", "note"])
     assert not found.failed
     assert np.isfinite(found.answers).all()
     return found.answers
@@ -112,7 +119,7 @@ def test_every_query_answers_for_each_record_alone(known):
         releases = [
             TableRelease(
                 rows, cells[1], shares, numbers, ranks, reference_cells=cells[2],
-                contrast=lambda rows=rows: Contrast([as_table(rows)], *tables),
+                contrast=lambda rows=rows: Contrast([as_table(rows)], *tables), keys=rows[:, 0].astype(float),
             )
             for rows in (cells[0], *cells[0][:8, None])
         ]  # fmt: skip

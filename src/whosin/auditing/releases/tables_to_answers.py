@@ -21,6 +21,7 @@ from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.auditing.releases.queries.contrast import Contrast, sample_of
+from whosin.auditing.releases.queries.keys import RepeatedKeys, repeated_keys
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.auditing.releases.set_aside import Aside, number_aside, set_aside
 from whosin.auditing.releases.sides import Pool, holdout_problem
@@ -42,7 +43,7 @@ from whosin.tables import (
 from whosin.tables.columns import Column
 from whosin.tables.look import Preview, preview_of
 from whosin.tables.reading import TEXT, file_ending
-from whosin.tables.roles import ColumnChoice
+from whosin.tables.roles import ColumnChoice, key_columns
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
 __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
@@ -235,6 +236,7 @@ def _from_stream(
     chance = _chance(rng, prints)
     sizes, classes = size_classes(stream.rows, chance)
     frequencies, (numbers, ranks) = encoder.encoder.frequencies, column_numbers(encoder.encoder)
+    keys = repeated_keys(_counted_of(compared, aside), stream, key_columns(left, [*compared[:2], stream]))
 
     def contrast() -> Contrast:
         released = rows_of(stream, encoder, _sample(stream.rows, prints))
@@ -248,6 +250,7 @@ def _from_stream(
         ranks,
         reference_cells=cells[2] if len(cells) > 2 else None,
         contrast=None if len(cells) < 3 else contrast,
+        keys=None if keys is None else keys.rarity,
         prefixes=sizes,
         matches=match_stream(
             stream,
@@ -262,7 +265,8 @@ def _from_stream(
         ),
         n_jobs=threads,
     )
-    answers = _answers(release, table_queries, query, [*given[:2], stream], split, referring=reference is not None)
+    ways = {"referring": reference is not None, "keyed": keys is not None}
+    answers = _answers(release, table_queries, query, [*given[:2], stream], split, **ways)
     rows = _row_numbers(cells[: len(tables)])
     by_role = dict(zip(_HELD, rows, strict=False))
     every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
@@ -270,7 +274,15 @@ def _from_stream(
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, every, strict=False)), left, columns, by_role, person),
         "closest": release.closest,
-        **_about_tables(release, encoder.encoder.notes, [*rows[:2], None, *rows[2:]], records, prints, chance),
+        **_about_tables(
+            release,
+            encoder.encoder.notes,
+            [*rows[:2], None, *rows[2:]],
+            records,
+            _with_keys(records, compared, keys, aside),
+            prints,
+            chance,
+        ),
         **_about_people(groups, tables, who, aside),
         "sizes": sizes,
         "by_size": release.by_size(),
@@ -363,6 +375,7 @@ def _from_tables(
     targets, split = np.concatenate(_counted_of(cells, aside)), len(cells[0])
     sizes, classes = size_classes(len(cells[2]), chance)
     order = np.argsort(classes, kind="stable")
+    keys = repeated_keys(_counted_of(compared, aside), compared[2], key_columns(left, compared[:3]))
 
     def contrast() -> Contrast:
         return _contrast(records, matched[2].take(_sample(len(matched[2]), prints)), matched[3], prints)
@@ -374,18 +387,22 @@ def _from_tables(
         *column_numbers(encoder),
         reference_cells=cells[3] if len(cells) > 3 else None,
         contrast=None if len(cells) < 4 else contrast,
+        keys=None if keys is None else keys.rarity,
         prefixes=None if callable(query) else sizes,
         n_jobs=threads,
         progress=progress,
     )
-    answers = _answers(release, table_queries, query, given, split, referring=len(cells) > 3)
+    ways = {"referring": len(cells) > 3, "keyed": keys is not None}
+    answers = _answers(release, table_queries, query, given, split, **ways)
     rows = _row_numbers(cells[: len(tables)])
     by_role = dict(zip(_NAMES, rows, strict=False))
     common: dict[str, Any] = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, by_role, person),
         "closest": order[release.closest],
-        **_about_tables(release, encoder.notes, rows, records, prints, chance),
+        **_about_tables(
+            release, encoder.notes, rows, records, _with_keys(records, compared, keys, aside), prints, chance
+        ),
         **_about_people(groups, tables, who, aside),
         "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
     }
@@ -416,6 +433,16 @@ def _counted_of(parts: Sequence[Any], aside: Aside | None) -> list[Any]:
     return [parts[0], holdout.take(aside.counted) if isinstance(holdout, Table) else holdout[aside.counted]]
 
 
+def _with_keys(
+    records: Sequence[Table], compared: Sequence[Table], keys: RepeatedKeys | None, aside: Aside | None
+) -> Sequence[Table]:
+    """The counted records, with the columns that are not compared and of which the release repeats a value."""
+    if keys is None or not keys.repeated:
+        return records
+    names = [*records[0].names, *keys.repeated]
+    return match_tables(*_counted_of(compared, aside), columns=names, at_least=1)
+
+
 def _about_people(groups: Any, tables: Sequence[Table], person: Any, aside: Aside | None) -> dict[str, Any]:
     """Groups and people of the records that are counted, and which held-out records these are."""
     if aside is not None and person is not None:
@@ -442,14 +469,18 @@ def _about_tables(
     notes: tuple[str, ...],
     rows: Sequence[NDArray[np.int64] | None],
     matched: Sequence[Table],
+    asked: Sequence[Table],
     fingerprints: Mapping[str, str],
     chance: np.random.Generator,
 ) -> dict[str, Any]:
-    """What release and tables say besides the answers; ``matched`` starts with train and holdout."""
+    """What release and tables say besides the answers.
+
+    ``matched`` starts with train and holdout, and ``asked`` has these with all columns that an answer depends on.
+    """
     columns = release.target_cells.shape[1]
     return {
         "notes": notes,
-        "pool": _pool(matched[0], matched[1], release.n_jobs),
+        "pool": _pool(asked[0], asked[1], release.n_jobs),
         **_about_rows(rows, fingerprints, chance),
         "copied": release.matches.copies > 0,
         "nearly_copied": release.matches.matches >= columns - 1 if columns >= 3 else None,
@@ -491,16 +522,18 @@ def _material(
     return ReleaseAnswers(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
 
 
-def _answers(release: Any, known: Any, query: Any, given: list[Any], split: int, *, referring: bool) -> Answers:
+def _answers(
+    release: Any, known: Any, query: Any, given: list[Any], split: int, *, referring: bool, keyed: bool = False
+) -> Answers:
     """Ask a query of the caller's own, or those of a module of queries that it names.
 
-    ``referring`` says whether there is a reference.
+    ``referring`` says whether there is a reference, ``keyed`` whether columns were left out as keys or texts.
     """
     if callable(query):
         return _own(query, given, split, release.targets)
     if isinstance(query, str):
-        names = (*known.DEFAULT, *known.REFERRING) if referring else known.DEFAULT
-        return ask(release, known.QUERIES, names if query == "auto" else (query,))
+        asked = (*known.DEFAULT, *(known.REFERRING if referring else ()), *(known.KEYED if keyed else ()))
+        return ask(release, known.QUERIES, asked if query == "auto" else (query,))
     if not _is_list_of_names(query):
         raise InputTypeError(f"query must be a name, a list of names or a function, got {query!r}")
     return ask(release, known.QUERIES, query)

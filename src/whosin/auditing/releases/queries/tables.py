@@ -22,7 +22,7 @@ from whosin.auditing.releases.queries.contrast import Contrast
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["DEFAULT", "QUERIES", "REFERRING", "TableRelease", "rarity_weights"]
+__all__ = ["DEFAULT", "KEYED", "QUERIES", "REFERRING", "TableRelease", "rarity_weights"]
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
@@ -31,6 +31,8 @@ DEFAULT = ("soft_rarity_share", "soft_rarity", "rarity_share", "rarity", "neares
 """What "auto" asks of a table; a learned score combines the answers."""
 REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
 """What "auto" asks as well where there is a reference."""
+KEYED = ("repeated_keys",)
+"""What "auto" asks as well, last, where the release has columns that were left out as keys or texts."""
 _NO_REFERENCE = "reference is needed: rows of the same population that were not trained on"
 
 
@@ -52,6 +54,9 @@ class TableRelease:
         For each column scaled number and rank of each code, None for categories.
     contrast : callable, optional
         Gives the same records, released and reference rows as tables, for the queries that need them.
+    keys : array, optional
+        For each target how rare those of its keys and texts are that the release repeats
+        (:mod:`whosin.auditing.releases.queries.keys`).
     prefixes : sequence of int, optional
         Sizes of the released table at which the answers are wanted as well.
     matches : RowMatches, optional
@@ -68,6 +73,7 @@ class TableRelease:
         *,
         reference_cells: Cells | None = None,
         contrast: Callable[[], Contrast] | None = None,
+        keys: Array | None = None,
         prefixes: Sequence[int] | None = None,
         matches: RowMatches | None = None,
         n_jobs: int | None = None,
@@ -75,7 +81,7 @@ class TableRelease:
     ) -> None:
         self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
         self.weights, self._given, self._contrast = rarity_weights(frequencies), matches, contrast
-        self.numbers, self.ranks = list(numbers), list(ranks)
+        self.numbers, self.ranks, self._keys = list(numbers), list(ranks), keys
         self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
 
     @property
@@ -105,6 +111,13 @@ class TableRelease:
         if self._contrast is None:
             raise InputError(_NO_REFERENCE)
         return self._contrast()
+
+    @property
+    def keys(self) -> Array:
+        """How rare those of a target's keys and texts are that the release repeats."""
+        if self._keys is None:
+            raise InputError("there must be a column that was left out as a key or text, and the release must have it")
+        return self._keys
 
     @cached_property
     def rarity(self) -> Array:
@@ -201,5 +214,9 @@ QUERIES: dict[str, Query] = {
     "joint_ratio": Query("the same of three and four columns together", lambda r: r.contrast.marginal_ratio((3, 4))),
     "classifier": Query(
         "log odds of a classifier that tells released rows from reference rows", lambda r: r.contrast.classifier
+    ),
+    "repeated_keys": Query(
+        "rarity of the record's keys and texts that the release repeats, of columns that are not compared",
+        lambda r: r.keys,
     ),
 }
