@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 import whosin as wi
 from whosin.errors import CalibrationError, InputError, InputTypeError
-from whosin.population.pool import clipped, widest_distance
+from whosin.population.pool import clipped, flattened, widest_distance
 from whosin.population.sums import analysis as additive
 
 FIXTURES = json.loads((Path(__file__).parents[1] / "data" / "fixtures.json").read_text(encoding="utf-8"))
@@ -194,7 +194,7 @@ def test_auto_says_which_method_it_took():
     common = {"epsilon": 2.0, "delta": 1e-3, "clip": 3.0}
     assert wi.population.gaussian(rng.standard_normal(40), **common).method == "exact"
     assert wi.population.gaussian(rng.standard_normal((60, 3)), **common).method == "normal"
-    with pytest.raises(InputError, match="needs one column"):
+    with pytest.raises(InputError, match="along one line"):
         wi.population.gaussian(rng.standard_normal((8, 2)), method="exact", **common)
 
 
@@ -317,6 +317,35 @@ def test_clipping_keeps_the_direction_and_the_norm():
     np.testing.assert_array_equal(clipped([1e300, -7.0, 0.1], 0.3)[:, 0], [0.3, -0.3, 0.1])
     wide = clipped(np.random.default_rng(8).standard_normal((2000, 5)), 0.7)
     assert all(sum(Fraction(x) ** 2 for x in row) <= Fraction(0.7) ** 2 for row in wide.tolist())
+
+
+@pytest.mark.parametrize("dimensions", [0, 1, 2, 4])
+def test_flattened_keeps_every_distance(dimensions):
+    rng = np.random.default_rng(dimensions)
+    basis = np.linalg.qr(rng.standard_normal((7, 7)))[0][:dimensions]
+    points = rng.standard_normal((30, dimensions)) @ basis + rng.standard_normal(7)
+    points[3] = points[20]
+    flat, off = flattened(points, 15, 1e-9)
+    assert flat.shape == (30, max(dimensions, 1))
+    assert 0.0 < off <= 1e-9 or dimensions == 0
+    apart = np.linalg.norm(points[:, None] - points, axis=2)
+    assert np.abs(np.linalg.norm(flat[:, None] - flat, axis=2) - apart).max() <= off
+    assert np.array_equal(flat[3], flat[20])
+
+
+def test_what_is_dropped_is_counted():
+    """A column of size 1e-6 may go where that much is allowed, k of them in sum, and not where it is not."""
+    points = np.column_stack([np.arange(20.0), 1e-6 * (-1.0) ** np.arange(20)])
+    flat, off = flattened(points, 5, 1e-5)
+    assert flat.shape == (20, 1)
+    assert 5e-6 <= off <= 5.6e-6  # the flat is tilted a little towards them
+    assert flattened(points, 5, 4e-6)[0] is points
+
+
+def test_nothing_is_flattened_that_is_not_flat():
+    points = np.random.default_rng(0).standard_normal((10, 3))
+    assert flattened(points, 5, 1e-9)[0] is points
+    assert flattened(points[:, :1], 5, 1e-9)[0].shape == (10, 1)
 
 
 def test_widest_distance_is_an_upper_limit():

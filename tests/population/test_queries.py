@@ -76,6 +76,25 @@ def test_two_cells_are_one_question():
     assert np.all(exact.per_record <= cells.per_record)
 
 
+@pytest.mark.parametrize("train_fraction", [0.5, 0.3])
+def test_cells_that_hold_everybody_are_solved_in_one_direction_less(train_fraction):
+    """Two cells are one number, exactly; a third column that repeats the others adds nothing."""
+    ages = np.linspace(18, 90, 16)
+    setting = {"epsilon": 2.0, "delta": 0.01, "train_fraction": train_fraction}
+    cells = wi.population.gaussian(ages, query=wi.population.Histogram([0, 45, 120]), **setting)
+    number = np.where(ages < 45, 1.0, -1.0) / math.sqrt(2.0)
+    exact = wi.population.gaussian(number, clip=1 / math.sqrt(2.0), **setting)
+    assert (cells.method, cells.confidence_level) == ("exact", None)
+    assert cells.per_record == pytest.approx(exact.per_record, rel=1e-4)
+    assert np.all(cells.per_record >= exact.per_record_lower)
+    assert np.all(cells.per_record_lower <= exact.per_record)
+    assert np.all(cells.per_record - cells.per_record_lower <= 1e-3 * cells.per_record + 1e-6)
+    game = wi.worlds.uniform_subsets(range(16), cells.train_size).play(
+        wi.mechanisms.Gaussian(lambda drawn: sum(number[i] for i in drawn) / len(drawn), cells.noise_scale)
+    )
+    assert game.pmp(delta=0.01).epsilon <= cells.pmp.epsilon <= game.pmp(delta=0.01).epsilon * (1 + 1e-3)
+
+
 def test_a_clip_is_needed_where_the_query_does_not_know_it():
     with pytest.raises(InputTypeError, match="clip is needed"):
         wi.population.gaussian([1.0, 2.0, 3.0], epsilon=1.0, delta=0.1)

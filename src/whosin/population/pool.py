@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, check_number, short_repr
 from whosin.tables import numeric_records
 
-__all__ = ["clipped", "totals", "train_size", "widest_distance"]
+__all__ = ["clipped", "flattened", "totals", "train_size", "widest_distance"]
 
 Array = NDArray[np.float64]
 
 _ROUNDING = 2.0**-53
+
+MOST_DIRECTIONS = 600
+"""Above as many columns, and different rows, nobody looks for a flat that holds them."""
 
 
 def clipped(records: Any, clip: float) -> Array:
@@ -76,3 +79,32 @@ def widest_distance(points: Array, block: int = 2048) -> float:
         largest = max(largest, float(np.max(squares[rows, None] + squares - 2.0 * products)))
     rounding = 16.0 * _ROUNDING * (points.shape[1] + 4) * float(squares.max())
     return unit * math.sqrt(max(0.0, largest) + rounding) * (1.0 + 1e-15)
+
+
+def flattened(points: Array, k: int, allowed: float) -> tuple[Array, float]:
+    """Return the points in orthonormal coordinates of a flat that holds them, and how far k of them may be off in sum.
+
+    The flat has the fewest dimensions with which that is at most ``allowed``, rounding included; the points themselves
+    and 0 where no dimension can be saved. Spherical noise across the flat knows nothing of the points, so what a noisy
+    sum tells about them is in these coordinates. Equal points stay equal. O(rows·columns²).
+    """
+    columns = points.shape[1]
+    rows, back = np.unique(points, axis=0, return_inverse=True)
+    back = back.reshape(-1)
+    if columns == 1 or min(rows.shape) > MOST_DIRECTIONS:
+        return points, 0.0
+    centred = rows - rows.mean(axis=0)
+    directions = np.linalg.svd(np.linalg.qr(centred, mode="r"), full_matrices=False)[2]
+    coordinates = centred @ directions.T
+    lengths = np.linalg.norm(centred, axis=1)
+    crooked = float(np.linalg.norm(directions @ directions.T - np.eye(len(directions))))
+    missed = np.linalg.norm(centred - coordinates @ directions, axis=1)
+    missed += (crooked + 16.0 * (columns + len(directions) + 4) * _ROUNDING) * lengths
+    found = points, 0.0
+    for kept in range(len(directions) - 1, -1, -1):
+        missed = np.hypot(missed, coordinates[:, kept])
+        off = float(np.sort(missed[back])[-k:].sum()) * (1.0 + 1e-12)
+        if off > allowed:
+            break
+        found = coordinates[back, : max(kept, 1)], off
+    return found

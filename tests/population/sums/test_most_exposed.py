@@ -39,7 +39,7 @@ def test_a_record_speaks_no_farther_than_its_room():
     sweep = most_exposed._Sweep(values, first, f, 9, 1.5, 0.02)
     sweep.solve(np.array([0, 23]))
     laws = SubsetSumLaws(f, 9, 1.5, records=[int(first[8])])
-    reach = sweep._reach(laws, int(first[8]))
+    reach = sweep._reach(int(first[8]))
     moved, gamma = math.erf(reach / (2 * math.sqrt(2) * 1.5)), math.exp(sweep.largest)
     assert reach > 0.0
     for swapped, (lost, kept) in ((False, (15, 9)), (True, (9, 15))):
@@ -51,6 +51,23 @@ def test_too_little_noise_is_left_open(monkeypatch):
     monkeypatch.setattr(most_exposed, "MOST_SOLVED", 6)
     limits = exact_largest(np.random.default_rng(0).standard_normal(300), 150, 0.05, 0.001)
     assert np.isinf(limits).any()
+
+
+def test_what_is_not_shown_exactly_is_not_called_exact(monkeypatch):
+    monkeypatch.setattr(most_exposed, "MOST_SOLVED", 2)
+    monkeypatch.setattr(analysis, "EXACT_RECORDS", 40)
+    pool = np.random.default_rng(0).standard_normal(60)
+    open_ = wi.population.gaussian(pool, epsilon=8.0, delta=0.01, clip=3.0)
+    assert open_.method == "normal"
+    assert np.isfinite(open_.per_record).all()
+
+
+@pytest.mark.long
+def test_hundred_thousand_numbers_leave_nothing_out():
+    """All pairs of frequency and root that matter fit under the limit on factors."""
+    f = np.random.default_rng(5).standard_normal(100_000) / 50_000
+    laws = SubsetSumLaws(f, 50_000, 8e-5, records=[int(f.argmax())])
+    assert laws._spectrum.left_out < 1e-12
 
 
 def test_no_cliff_where_auto_stops_solving_every_record(monkeypatch):

@@ -30,7 +30,7 @@ from whosin.errors import (
 )
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
-from whosin.population.pool import clipped, totals, train_size, widest_distance
+from whosin.population.pool import clipped, flattened, totals, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
@@ -281,26 +281,33 @@ def _result(
     rng: Any,
 ) -> PopulationPrivacy:
     check_confidence(confidence_level)
-    chosen = _choose(method, pool, mechanism, delta)
+    check_choice("method", method, METHODS)
     if progress is not None:
         check_callable("progress", progress)
+    pool, slack = _flat(pool, scale, delta, on_records.epsilon) if method != "pairwise" else (pool, 0.0)
+    chosen = _choose(method, pool, mechanism, delta)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
+    enough = delta - slack
     if chosen == "normal":
-        per_record, shown = _normal(pool, scale, delta, progress)
+        per_record, shown = _normal(pool, scale, enough, progress)
         if method == "auto" and not shown and len(f) <= GROUP_RECORDS:
             chosen = "groups"
     if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
-        per_record = _exact_largest(pool, scale, delta, progress)
+        per_record = exact_largest(f[:, 0], k, scale, enough, progress=progress)
+        if not np.isfinite(per_record).all():
+            per_record, chosen = np.minimum(per_record, _normal(pool, scale, enough, progress)[0]), "normal"
     elif chosen == "exact":
-        lower, per_record = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism).epsilon(delta, progress).T
+        laws = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism)
+        lower, per_record = laws.epsilon(enough, progress).T
+        lower = lower if slack == 0.0 else laws.epsilon(delta + slack)[:, 0]
     elif chosen == "groups":
         per_record, _ = group_epsilons(
-            f, k, scale, delta, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
+            f, k, scale, enough, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
             progress=progress, journal=journal,
         )  # fmt: skip
     elif chosen == "pairwise":
-        per_record = pairwise_epsilons(f, scale, delta, noise=mechanism, progress=progress)
+        per_record = pairwise_epsilons(f, scale, enough, noise=mechanism, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
     lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
@@ -320,11 +327,21 @@ def _result(
     )
 
 
+def _flat(pool: _Pool, scale: float, delta: float, epsilon: float) -> tuple[_Pool, float]:
+    """The pool in the fewest columns, and what that costs in δ: at most a ten-thousandth of it.
+
+    Contributions that lie off by ξ in sum move no probability by more than ξ/(scale·√(2π)), so no E_{e^ε} by more than
+    1 + e^ε times that; above ε(X) nothing need be shown.
+    """
+    price = (1.0 + math.exp(min(epsilon, 700.0))) / (scale * math.sqrt(2.0 * math.pi))
+    flat, off = flattened(pool.contributions, pool.size, 1e-4 * delta / price)
+    return replace(pool, contributions=flat), off * price * (1.0 + 1e-12)
+
+
 def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
-    check_choice("method", method, METHODS)
     count, columns = pool.contributions.shape
     if method == "exact" and columns != 1:
-        raise InputError(f"method='exact' needs one column, got {columns}; use 'groups' or 'pairwise'")
+        raise InputError(f"method='exact' needs contributions along one line, got {columns} directions; use 'normal'")
     few = math.comb(count, pool.size) <= (EXACT_SETS if method == "auto" else ENUMERATED)
     if mechanism == "laplace" and delta == 0.0:
         return "exact" if few and method in ("auto", "exact") else "pairwise"
@@ -344,10 +361,3 @@ def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Arr
     limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))
     return limits, bool(shown.any())
 
-
-def _exact_largest(pool: _Pool, scale: float, delta: float, progress: Any) -> Array:
-    """Upper limits of all records, the largest of them exact; where that cannot be shown, the best bound known."""
-    limits = exact_largest(pool.contributions[:, 0], pool.size, scale, delta, progress=progress)
-    if np.isfinite(limits).all():
-        return limits
-    return np.minimum(limits, _normal(pool, scale, delta, progress)[0])

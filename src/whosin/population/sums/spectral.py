@@ -91,7 +91,7 @@ _MOST_FREQUENCIES = 2**20
 _MOST_PHASES = 2**31
 _MOST_PAIRS = 2**22
 _MOST_KEPT = 2**18
-_MOST_FACTORS = 2 * 10**8
+_MOST_FACTORS = 10**9
 _MOST_POINTS = 2**21
 
 
@@ -115,7 +115,7 @@ class SubsetSumLaws:
     Preparation takes O(N·W) multiplications for W frequencies and O(N·V) complex factors for the V pairs of frequency
     and root of unity that matter; each record then O(V) divisions, transforms of M points, O(M) for each divergence.
     V is some thousands for hundreds to thousands of spread-out numbers drawn by half. W grows as the window over the
-    scale. At most 2·10⁸ factors are formed; where that does not suffice the enclosures widen. Laplace noise on at most
+    scale. At most 10⁹ factors are formed, 20 s; where that does not suffice the enclosures widen. Laplace noise on at most
     ENUMERATED data sets takes a step for each of them and record instead.
     """
 
@@ -158,21 +158,26 @@ class SubsetSumLaws:
         upper = min(upper, float(pairs[0]))
         return min(lower, upper), upper
 
-    def epsilon(self, delta: float, progress: Progress | None = None) -> Array:
+    def epsilon(
+        self, delta: float, progress: Progress | None = None, *, records: ArrayLike | None = None
+    ) -> Array:
         """Return (lower, upper) limits of the smallest ε that is enough in both directions, for each of the records.
+
+        Of all that were prepared, or of some of them.
 
         The divergence exceeds δ in one direction just below the lower limit, and is at most δ in both at the upper one.
         """
         delta = check_probability("delta", delta)
-        limits = np.zeros((len(self.records), 2))
-        limits[:, 1] = pairwise_epsilons(self.f, self.scale, delta, noise=self.noise, records=self.records)
-        for row, record in enumerate(self.records):
+        asked = self.records if records is None else check_records(records, len(self.f))
+        limits = np.zeros((len(asked), 2))
+        limits[:, 1] = pairwise_epsilons(self.f, self.scale, delta, noise=self.noise, records=asked)
+        for row, record in enumerate(asked):
             if limits[row, 1] > 0.0:
                 lower, upper = _limits(self._laws(int(record)), delta)
                 upper = min(limits[row, 1], upper)
                 limits[row] = min(lower, upper), upper
             if progress is not None:
-                progress((row + 1) / len(self.records))
+                progress((row + 1) / len(asked))
         return limits
 
     def _prepared(self, record: int) -> int:
@@ -277,28 +282,31 @@ def _log_mgf_noise(noise: str, t: Array) -> Array:
     return 0.5 * t * t if noise == "gaussian" else -np.log1p(-t * t)
 
 
-def _log_mgf_sums(g: Array, own: Array, m: int, t: Array) -> Array:
-    """Bounds on ln E e^{tS}, S the sum of m of the records other than ``own``; shape (t, own)."""
+def _log_mgf_sums(g: Array, own: float, m: int, t: Array) -> Array:
+    """Bounds on ln E e^{tS}, S the sum of m of the records other than ``own``, for each t."""
     n = len(g) - 1
     if m in (0, n):
-        return np.outer(t, (g.sum() - own) * (m == n))
+        return np.asarray(t * (g.sum() - own) * (m == n))
     q = m / n
     terms = np.logaddexp(math.log1p(-q), math.log(q) + np.outer(t, g)).sum(axis=1)
-    mine = np.logaddexp(math.log1p(-q), math.log(q) + np.outer(t, own))
-    return np.asarray(terms[:, None] - mine + 0.5 * math.log(8.0 * m * (1.0 - q)))
+    mine = np.logaddexp(math.log1p(-q), math.log(q) + t * own)
+    return np.asarray(terms - mine + 0.5 * math.log(8.0 * m * (1.0 - q)))
 
 
 def _window(g: Array, k: int, noise: str, records: Indices) -> tuple[float, float]:
-    """Ends such that all the laws (in and out, of every record asked about) have a mass of at most τ beyond each."""
+    """Ends such that all the laws (in and out, of every record asked about) have a mass of at most τ beyond each.
+
+    For t > 0 the bound given in grows with the record's own number, and the one given out falls.
+    """
     log_tail = math.log(_TAIL[noise])
     steps = np.geomspace(1e-9, 12.0 if noise == "gaussian" else 0.999, 200)
-    own, ends = g[records], []
+    ends = []
     for sign in (1.0, -1.0):
-        inside = np.outer(steps, sign * own) + _log_mgf_sums(sign * g, sign * own, k - 1, steps)
-        outside = _log_mgf_sums(sign * g, sign * own, k, steps)
-        reach = np.maximum(inside, outside)  # for each t, record: both laws
-        reach = (reach + _log_mgf_noise(noise, steps)[:, None] - log_tail) / steps[:, None]
-        end = float(reach.min(axis=0).max())
+        own = sign * g[records]
+        inside = steps * own.max() + _log_mgf_sums(sign * g, float(own.max()), k - 1, steps)
+        outside = _log_mgf_sums(sign * g, float(own.min()), k, steps)
+        reach = (np.maximum(inside, outside) + _log_mgf_noise(noise, steps) - log_tail) / steps
+        end = float(reach.min())
         ends.append(end + 1e-9 * (1.0 + abs(end)))
     return -ends[1], ends[0]
 
