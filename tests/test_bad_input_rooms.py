@@ -450,10 +450,14 @@ ROWS = {
     "CSV zeros": lambda: read_table(file("a.csv", b"a,b\n01,2\n3,4\n")),
     "CSV infinity": lambda: read_table(file("a.csv", b"a,b\n1,inf\n3,4\n")),
     "CSV comment": lambda: read_table(file("a.csv", b"about\na,b\n3,4\n")),
+    "CSV title": lambda: read_table(file("a.csv", b"about\na;b\n3;4\n")),
+    "CSV dates": lambda: read_table(file("a.csv", b"a,b\n31.01.2026,1\n")),
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
     "JSON line": lambda: every(
         *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]", b'{"a": [1]}'))
     ),
+    "JSON list": lambda: read_table(file("a.json", b'[{"a": 1}, {"a": 2}]')),
+    "JSON columns": lambda: read_table(file("a.json", b'{"a": {"0": 1, "1": 2}}')),
     "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
     "zip files": zip_of_two,

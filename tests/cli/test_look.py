@@ -51,6 +51,21 @@ def test_what_files_hold(files):
         assert words in text, words
 
 
+def test_labels_that_two_files_do_not_share_and_the_next_step(tmp_path):
+    rows = {"train": "<=50K", "holdout": "<=50K.", "synthetic": "<=50K"}
+    paths = []
+    for name, label in rows.items():
+        paths.append(tmp_path / f"{name} 1.csv")
+        paths[-1].write_text(f"age,income\n31,{label}\n45,{label}\n")
+    seen = run(*paths)
+    text = " ".join(seen.output.split())
+    assert "yes, but no label of train appears in holdout" in text
+    assert f"whosin audit --train '{paths[0]}' --holdout '{paths[1]}' --synthetic '{paths[2]}'" in seen.output
+    assert "Next:" not in run(*paths[:2]).output
+    assert [column["apart"] for column in wi.tables.look(*paths).columns] == [[], ["holdout"]]
+    assert [column["apart"] for column in wi.tables.look(*paths, ignore=["income"]).columns] == [[], []]
+
+
 def test_the_same_in_json_in_python_and_in_an_audit(files):
     shown = json.loads(run(*files, "--person", "patient", "--json").stdout)
     found = wi.tables.look(*files, person="patient")

@@ -46,6 +46,7 @@ NO_ATTRIBUTES = {
     "shuffled": (lambda rng, n: rng.permutation(2 * n)[:n], "different in every row and within a narrow span"),
     "patient_id": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
     "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
+    "lesion_id": (lambda rng, n: [f"L{i}" for i in rng.integers(0, n, n)], "mostly different, and called an id"),
     "hash": (keys, "different in every row: a key"),
     "note": (texts, "free text, names or keys|: a key"),
 }

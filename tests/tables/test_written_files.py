@@ -11,7 +11,7 @@ import pytest
 from workbooks import workbook
 
 from whosin.errors import InputError
-from whosin.tables import as_table, read_numeric, read_table
+from whosin.tables import as_stream, as_table, read_numeric, read_table
 
 PLAIN = as_table({"town": ["Ulm", "Köln", "Bonn"], "height": [1.5, None, 12.25], "code": ["01", "7", "30"]})
 ROWS = [["town", "height", "code"], ["Ulm", "1.5", "01"], ["Köln", "?", "7"], ["Bonn", "12.25", "30"]]
@@ -43,7 +43,7 @@ def test_what_is_recognised_reads_like_the_plain_file(tmp_path, separator, decim
 
 def test_a_wrong_encoding_says_the_line(tmp_path):
     path = write(tmp_path / "x.csv", content().encode("latin-1"))
-    with pytest.raises(InputError, match="must be text in utf-8, got the byte 0xf6 on line 3; name another"):
+    with pytest.raises(InputError, match="must be text in utf-8, got the byte 0xf6 on line 3; encoding= must name"):
         read_table(path, encoding="utf-8")
     with pytest.raises(InputError, match=r"encoding must be one that Python knows.*'martian'"):
         read_table(path, encoding="martian")
@@ -129,6 +129,50 @@ def test_tables_of_repositories(tmp_path):
     assert read_table(odd, skip_lines=1).names == ("a", "b")
 
 
+@pytest.mark.parametrize("title", ["About\n", "A table\nof 2026\n\n", "Tafel über Männer\n\n\n"])
+@pytest.mark.parametrize("separator", [";", "\t", "|", ","])
+def test_titles_above_the_table_are_left_out(tmp_path, title, separator):
+    names = ["a", "b", "c"]
+    lines = [separator.join(row) for row in (names, ["1", "x", "2"], ["3", "y", "inf"])]
+    path = write(tmp_path / "x.csv", title + "\n".join(lines[:2]) + "\n")
+    first = title.count("\n") + 1
+    for table in (read_table(path), as_stream(path)):
+        assert table.names == ("a", "b", "c")
+        assert table.notes[0] == f"lines before line {first} were left out: they are no part of the table"
+    with pytest.raises(InputError, match=f"line {first + 2} column 'c' must be a finite number"):
+        read_table(write(tmp_path / "y.csv", title + "\n".join(lines) + "\n"))
+
+
+def test_what_may_be_a_column_is_no_title(tmp_path):
+    """One column with decimal commas, a ragged table, and what the caller says."""
+    for rows in ("height\n1,7\n1,8\n", "a,b,c\n1\n2,3,4\n5,6,7\n", "about\na,b\n1,2\n"):
+        with pytest.raises(InputError, match="line 2 must have"):
+            read_table(write(tmp_path / "x.csv", rows))
+    with pytest.raises(InputError, match="skip_lines=1"):
+        read_table(write(tmp_path / "x.csv", "about, this\na,b,c\n1,2,3\n"))
+    assert read_table(write(tmp_path / "x.csv", "note\nabout\n1;2;3\n4;5;6\n"), skip_lines=2).rows == 2
+    assert read_table(write(tmp_path / "x.csv", "a\n1\n2\n")).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cells", "seconds"),
+    [
+        (["31.01.2020", "1.2.2020"], [1580428800, 1580515200]),
+        (["31.01.2020 12:30", "01.02.2020 00:00"], [1580473800, 1580515200]),
+        (["31.01.2020 12:30:15", "01.02.2020 00:00:00"], [1580473815, 1580515200]),
+    ],
+)
+def test_dates_with_points(tmp_path, cells, seconds):
+    path = write(tmp_path / "x.csv", "d;n\n" + "".join(f"{cell};1\n" for cell in [*cells, "-"]))
+    table = read_table(path)
+    assert table.kind("d") == "date"
+    np.testing.assert_array_equal(table.column("d"), [*seconds, np.nan])
+    lines = write(tmp_path / "x.jsonl", "".join(f'{{"d": "{cell}"}}\n' for cell in cells))
+    assert read_table(lines).column("d").tolist() == seconds
+    assert read_table(write(tmp_path / "y.csv", "d;n\n31.01.2020;1\n32.01.2020;2\n")).kind("d") == "category"
+    assert read_table(write(tmp_path / "z.csv", "d;n\n1.2.20;1\n10.0.0.1;2\n")).kind("d") == "category"
+
+
 def test_two_columns_of_one_name_are_told_apart(tmp_path):
     table = read_table(write(tmp_path / "x.csv", "a,b,a,a\n1,2,3,4\n"))
     assert table.names == ("a", "b", "a.1", "a.2")
@@ -141,6 +185,30 @@ def test_json_lines(tmp_path):
     assert (table.kind("a"), table.kind("b"), table.kind("d")) == ("number", "category", "date")
     mixed = write(tmp_path / "y.ndjson", '{"a": 1}\n{"a": "x"}\n{"b": true}\n')
     assert read_table(mixed).column("a").tolist() == ["1", "x", None]
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "json.gz", "export"])
+def test_a_list_of_objects(tmp_path, ending):
+    rows = b'[\n {"a": 1, "b": "x"},\n {"b": "01", "a": 2.5}, {"b": null}]'
+    path = write(tmp_path / f"x.{ending}", gzip.compress(rows) if ending.endswith("gz") else rows)
+    assert read_table(path).fingerprint() == as_table({"a": [1, 2.5, None], "b": ["x", "01", None]}).fingerprint()
+    with pytest.raises(InputError, match=r"row 1 column 'a' must be a number, got a missing cell"):
+        read_numeric(write(tmp_path / "y.json", b'[{"a": 1}, {"a": null}]'))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("[]", "is empty"),
+        ('[{"a": 1}', "a list of objects or one object per line.*line 1"),
+        ("[1, 2]", "row 0 must be an object"),
+        ('[{"a": 1}, {"a": [1]}]', "row 1 column 'a' must be a single value.*orient='records'"),
+        ('{"a": {"0": 1, "1": 2}}', "line 1 column 'a' must be a single value.*orient='records'"),
+    ],
+)
+def test_json_that_is_no_table(tmp_path, rows, message):
+    with pytest.raises(InputError, match=message):
+        read_table(write(tmp_path / "x.json", rows))
 
 
 def test_workbooks(tmp_path):

@@ -180,9 +180,8 @@ def audit(
         if train is not None and holdout is None and synthetic is not None:
             if report is not None:
                 raise InputTypeError("--report goes with --holdout: without held-out rows there is no audit to report")
-            _without_holdout(
-                train, synthetic, {"columns": split(columns), "person": person, "n_jobs": jobs}, json, written
-            )
+            chosen = {"columns": split(columns), "ignore": split(ignore) or (), "keep": split(keep) or ()}
+            _without_holdout(train, synthetic, {**chosen, "person": person, "n_jobs": jobs}, json, written)
             return
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)

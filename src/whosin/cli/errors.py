@@ -88,7 +88,7 @@ def _named(message: str, command: Callable[..., None]) -> str:
     if word in options and rest.startswith(("must ", "is needed")):
         message = f"{options[word]}{space}{rest}"
     return re.sub(
-        r"\b(\w+)=(?=[^\s=])", lambda found: f"{options[found[1]]} " if found[1] in options else found[0], message
+        r"\b(\w+)=(?!=) ?", lambda found: f"{options[found[1]]} " if found[1] in options else found[0], message
     )
 
 

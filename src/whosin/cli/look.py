@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,10 +52,10 @@ def look(
     if json:
         render.emit_json(found.to_dict())
     else:
-        _print(found)
+        _print(found, files)
 
 
-def _print(found: Preview) -> None:
+def _print(found: Preview, files: Sequence[Path]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -69,6 +71,9 @@ def _print(found: Preview) -> None:
         shown.add_column(heading, justify="right" if heading in ("different", "missing") else "left")
     for column in found.columns:
         why = "yes" if column["left_out"] is None else f"no: {column['left_out']}"
+        if column["apart"]:
+            first = found.tables[0]["role"]
+            why += f", but no label of {first} appears in {' or '.join(column['apart'])}"
         gaps = str(sum(column["missing"].values()))
         shown.add_row(column["name"], column["kind"] or "", str(column["different"]), gaps, why)
     console.print()
@@ -76,3 +81,8 @@ def _print(found: Preview) -> None:
     console.print()
     for what, count in found.overlaps.items():
         console.print(f"{what}: {count}")
+    if len(found.tables) > 2:
+        named = " ".join(
+            f"--{table['role']} {quote(str(path))}" for table, path in zip(found.tables, files, strict=True)
+        )
+        console.print(f"\nNext: whosin audit {named}", soft_wrap=True)

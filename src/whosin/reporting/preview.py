@@ -34,6 +34,12 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
         opening += f" Left out: {', '.join(left[:6])}{more}."
     notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
     notes += [f"{_in_words(what)}: {count(number)}" for what, number in found["overlaps"].items() if number]
+    first = ROLES.get(found["tables"][0]["role"])
+    notes += [
+        f"{clean(column['name'])}: no label of the {first} appears among the {ROLES[role]}"
+        for column in columns
+        for role in column["apart"]
+    ]
     blocks: list[Block] = [*([Text(opening)] if judged else []), _tables(found, names)]
     if notes:
         blocks.append(Items([capital(note) for note in notes]))

@@ -1,10 +1,10 @@
 """Cells of text files as numbers, dates or labels: the whole column decides.
 
 A column is read as numbers if all its cells read so, blanks around them and missing ones aside; dates have the form
-2026-01-31, with or without a time. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³ stay labels. If
-the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and dates, and a
-remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs where that
-makes numbers of a column, and in at least one column of the file they cannot be thousands.
+2026-01-31 or 31.01.2026, with or without a time. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
+stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
+dates, and a remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs
+where that makes numbers of a column, and in at least one column of the file they cannot be thousands.
 
 What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
 is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
@@ -12,6 +12,7 @@ is read at once: first the facts of all pieces, then one form for the column, th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["Cells", "Facts", "Forms", "dates_in"]
 
 TEXT, NUMBER, COMMA = "text", "number", "number with a comma"
-_DATES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f%#z")
+_DAYS, _TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("", "T%H:%M:%S%.f", "T%H:%M")
+_DATES = (*(day + time for day in _DAYS for time in _TIMES), "%Y-%m-%dT%H:%M:%S%.f%#z")
+_FIRST = {"%Y": re.compile(r"\d{4}-"), "%d": re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")}
+"""How a date starts, by its form."""
 _LOOK = 2**15
 """Cells that say whether a column has few distinct ones."""
 
@@ -226,7 +230,7 @@ def dates_in(known: pl.Series) -> pl.Series | None:
 
 def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:
     filled = known.drop_nulls().head(1).to_list()
-    if filled and not (filled[0][:4].isdigit() and filled[0][4:5] == "-"):
+    if filled and not _FIRST[shape[:2]].match(filled[0]):
         return None
     iso = known.str.replace(" ", "T", literal=True)
     dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)

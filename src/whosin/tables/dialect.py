@@ -41,6 +41,7 @@ _BLANK_ENDINGS = (".txt", ".data", ".dat")
 """Endings of files whose cells may be separated by blanks."""
 _FEWEST_BLANK_CELLS = 3
 _HEAD_ROWS = 200
+_MOST_TITLES = 10
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _OLD = "cp1252"
 
@@ -82,6 +83,24 @@ class Dialect:
     def gaps(self) -> Sequence[str]:
         """Cells that are missing wherever they stand; a cell with nothing in it always is."""
         return MISSING if self.missing is None else ("", *self.missing)
+
+    def titles(self, head: str, whole: bool, ending: str) -> int:
+        """Return how many lines at the top are a title or a remark: they are one cell, and all rows below have several.
+
+        Rows below must have three cells where these are separated by commas, which may also be decimal signs.
+        """
+        separator = self.separator or _separator(head, whole, ending)
+        if len(sizes := {len(row) for row in first_rows(head, whole, separator)}) == 1 and sizes != {1}:
+            return 0
+        marks: tuple[str, ...] = _SEPARATORS if self.separator is None else (self.separator,)
+        lines = head.split("\n", _MOST_TITLES + 1)
+        for count in range(1, len(lines)):
+            marks = tuple(mark for mark in marks if mark not in lines[count - 1])
+            for mark in marks:
+                rows = first_rows("\n".join(lines[count:]), whole, mark)
+                if len(rows) > 1 and {len(row) for row in rows} == {max(len(rows[0]), 3 if mark == "," else 2)}:
+                    return count
+        return 0
 
     def recognised(self, head: str, whole: bool, ending: str) -> Dialect:
         """Return the dialect with separator and header filled in, by the first characters of the file."""
@@ -147,8 +166,8 @@ def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> t
 
 def _not_utf8(origin: str, byte: int, line: int) -> str:
     return (
-        f"{origin} must be UTF-8 to its end, got the byte 0x{byte:02x} on line {line} after letters in UTF-8; name its "
-        "encoding if it has another"
+        f"{origin} must be UTF-8 to its end, got the byte 0x{byte:02x} on line {line} after letters in UTF-8; "
+        "encoding='cp1252' or another names the one it has"
     )
 
 
@@ -196,7 +215,7 @@ def _decode(data: bytes, origin: str, encoding: str) -> str:
     except UnicodeDecodeError as error:
         raise InputError(
             f"{origin} must be text in {encoding}, got the byte 0x{data[error.start]:02x} on line "
-            f"{_line(data, error.start)}; name another encoding"
+            f"{_line(data, error.start)}; encoding= must name another"
         ) from None
 
 

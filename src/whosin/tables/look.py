@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError
+from whosin.tables.columns import Column
 from whosin.tables.frames import as_table
 from whosin.tables.reading import read_table
 from whosin.tables.roles import ColumnChoice
@@ -42,7 +43,8 @@ class Preview:
     tables: tuple[dict[str, Any], ...]
     """For each table its role, origin, rows, columns and notes on how it was read."""
     columns: tuple[dict[str, Any], ...] = field(repr=False)
-    """For each column its name, kind, different values, missing cells by table, and why it would be left out."""
+    """For each column its name, kind, different values, missing cells by table, tables without a label in common with
+    the first, and why it would be left out."""
     persons: Mapping[str, int] = field(default_factory=dict)
     """People by table, where a column says whose a row is."""
     overlaps: Mapping[str, int] = field(default_factory=dict)
@@ -119,9 +121,7 @@ def look(
             raise InputError(
                 f"person must be a column of a table, got {person!r}; there are {', '.join(tables['train'].names)}"
             )
-        tables = {
-            role: table.select([name for name in table.names if name != person]) for role, table in tables.items()
-        }
+        tables = {role: table.without(person) for role, table in tables.items()}
     records = [tables[role] for role in ("train", "holdout") if role in tables]
     others = [tables[role] for role in ("synthetic", "reference") if role in tables]
     chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
@@ -188,8 +188,16 @@ def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[
         "kind": None if first is None else first.kind,
         "different": None if first is None else _different(first),
         "missing": {role: int(column.missing.sum()) for role, column in columns.items()},
+        "apart": [] if why is not None else _apart(columns),
         "left_out": why,
     }
+
+
+def _apart(columns: Mapping[str, Column]) -> list[str]:
+    """Return the tables in which no label of a column occurs that the first table has: "<=50K" here, "<=50K." there."""
+    labels = {role: set(column.labels) for role, column in columns.items() if column.labels}
+    first = next(iter(labels.values()), set())
+    return [role for role, others in labels.items() if first.isdisjoint(others)]
 
 
 def _different(column: Any) -> int:

@@ -38,7 +38,7 @@ __all__ = ["TEXT", "check_file", "file_ending", "opened", "read_numeric", "read_
 
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 """Endings of separated text."""
-_LINES = (".jsonl", ".ndjson")
+_LINES = (".jsonl", ".ndjson", ".json")
 _EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
 _PACKED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", ".npz")
@@ -74,10 +74,10 @@ def read_table(
     Parameters
     ----------
     path : path
-        A file that ends in .csv, .tsv, .txt, .data or .dat, or is plain text (separated text), .jsonl or .ndjson (JSON
-        lines), each also
-        packed (.gz, .bz2, .xz, .zip with one file in it); .xlsx, .xls, .xlsb or .ods (with the extra "excel");
-        .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one array).
+        A file that ends in .csv, .tsv, .txt, .data or .dat, or is plain text (separated text), .jsonl, .ndjson or .json
+        (one object per line, or a list of objects), each also packed (.gz, .bz2, .xz, .zip with one file in it); .xlsx,
+        .xls, .xlsb or .ods (with the extra "excel"); .parquet, .arrow or .feather (Arrow IPC), .npy, or .npz (one
+        array).
     columns : sequence of str, optional
         The columns to keep, in this order; all by default.
     categories : sequence of str, optional
@@ -92,7 +92,8 @@ def read_table(
         Whether the first line of a text file has names. By default it has, unless all its cells are numbers, or some
         are and the labels beside them occur again below.
     skip_lines : int, default 0
-        Lines at the top of a text file that are no part of the table.
+        Lines at the top of a text file that are no part of the table. Up to ten that are one cell above rows of several
+        are left out by themselves.
     sheet : str, optional
         The sheet of a workbook; by default the first.
 
@@ -214,7 +215,7 @@ def file_ending(path: Path) -> str:
         ending = _by_content(path)
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
-            f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON lines also with "
+            f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON also with "
             f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}"
         )
     return ending
@@ -230,7 +231,7 @@ def _by_content(path: Path) -> str | None:
         return ".txt"
     if not head.strip() or re.search(rb"[\x00-\x08\x0e-\x1f\x7f]", head):
         return None
-    return ".jsonl" if head.lstrip().startswith(b'{"') else ".txt"
+    return ".jsonl" if re.match(rb'\s*(\[\s*)?\{\s*"', head) else ".txt"
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -271,14 +272,14 @@ def unpacking(path: Path) -> Iterator[None]:
 
 
 def _read_lines(data: bytes, origin: str) -> _Read:
-    """Read JSON lines: one object per row, with the same fields or some of them."""
+    """Read JSON: one object per row, with the same fields or some of them."""
     import polars as pl
 
     frame, lines = frame_from_lines(data, origin)
     series = series_of(frame, origin)
     texts = [name for name, cells in series.items() if cells.dtype == pl.String]
     dates = {name: read for name in texts if (read := dates_in(series[name])) is not None}
-    return _Read({**series, **dates}, (), lines.__getitem__)
+    return _Read({**series, **dates}, (), None if lines is None else lines.__getitem__)
 
 
 def _read_sheet(path: Path, sheet: str | None) -> _Read:

@@ -7,8 +7,8 @@ A column is left out if
    n different numbers within a span of n²/20 or less. Numbers that any law draws independently do that with
    probability at most e⁻⁹: given the smallest, which must be single, the n − 1 others are draws above it, and within
    s − 1 values they differ with probability at most exp(−(n−1)(n−2)/(2(s−1))), s ≤ n²/20;
-2. in the first 100,000 rows of the release it is whole numbers of which more than half are different, at least 20 in
-   all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like);
+2. in the first 100,000 rows of the release it is whole numbers or text of which more than half are different, at least
+   20 cells in all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like);
 3. in these rows it is text of which more than half is different, at least 20 cells in all, and at most one in ten of
    the different texts occurs again: among n towns, drawn from k, about n/2k of the different ones do.
 
@@ -207,7 +207,11 @@ def _key(name: str, column: Column) -> str | None:
         return None
     if column.kind == "number":
         return CALLED_ID
-    return None if 10 * np.sum(counts > 1) > len(counts) else KEY if len(counts) == len(column) else TEXTS
+    if len(counts) == len(column):
+        return KEY
+    if _is_called_id(name):
+        return CALLED_ID
+    return None if 10 * np.sum(counts > 1) > len(counts) else TEXTS
 
 
 def _is_called_id(name: str) -> bool:

@@ -87,6 +87,10 @@ class Table:
         places = [self._place(name) for name in names]
         return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin, self.notes)
 
+    def without(self, name: str) -> Table:
+        """Return the other columns."""
+        return self.select([other for other in self.names if other != name])
+
     def take(self, indices: ArrayLike) -> Table:
         """Return the rows with these numbers (or where a truth value says so), in this order."""
         chosen = np.asarray(indices)

@@ -42,6 +42,13 @@ _ZERO = ord("0")
 _BLOCK_ROWS = 2**17
 
 
+def _head(data: bytes, start: int) -> tuple[int, int, str, bool]:
+    """Return the byte and the line of the first line that is not blank, what follows it, and whether that is all."""
+    start += len(data[start:]) - len(data[start:].lstrip(b"\n"))
+    head = data[start : start + _HEAD].decode("utf-8", "ignore")
+    return start, data.count(b"\n", 0, start) + 1, head, len(data) - start <= _HEAD
+
+
 @dataclass(frozen=True)
 class Layout:
     """Where the rows of a text file start, and how they are written; made by :meth:`of`."""
@@ -72,13 +79,16 @@ class Layout:
         start = 0
         for _ in range(dialect.skip_lines):
             start = data.find(b"\n", start) + 1 or len(data)
-        start += len(data[start:]) - len(data[start:].lstrip(b"\n"))
-        line = data.count(b"\n", 0, start) + 1
-        head = data[start : start + _HEAD].decode("utf-8", "ignore")
-        whole = len(data) - start <= _HEAD
+        start, line, head, whole = _head(data, start)
+        titles = 0 if dialect.skip_lines else dialect.titles(head, whole, ending)
+        if titles:
+            below = len("\n".join(head.split("\n", titles)[:titles]).encode()) + 1
+            start, line, head, whole = _head(data, start + below)
         found = dialect.recognised(head, whole, ending)
         rows = first_rows(head, whole, str(found.separator))
         remarks = _remarks(dialect, found, ending)
+        if titles:
+            remarks.insert(0, f"lines before line {line} were left out: they are no part of the table")
         if not rows:
             raise InputError(f"{origin} line {line} must have names or numbers, got a line that cannot be read")
         if not found.header:
@@ -380,7 +390,8 @@ def _checked_rows(reader: Any, layout: Layout) -> Iterator[tuple[list[str], int]
     try:
         for row in reader:
             if row and len(row) != width:
-                more = "" if width > 1 else "; if the first lines are no part of the table, skip_lines leaves them out"
+                more = "; if the first lines are no part of the table, skip_lines=1 (or more) leaves them out"
+                more = more if width == 1 or line == layout.first_line else ""
                 raise InputError(
                     f"{layout.origin} line {line} must have {width} cells like line {layout.first_line - 1 or 1}, "
                     f"separated by {layout.separator!r}, got {len(row)}{more}"

@@ -40,7 +40,12 @@ def test_the_column_of_the_person_is_not_compared(tmp_path):
     assert count_copies(train, released, person="id").copies == 5
     released.with_columns(id=pl.Series(range(100, 105))).write_parquet(tmp_path / "release.parquet")
     assert count_copies(train, tmp_path / "release.parquet", person="id").copies == 5
-    assert count_copies(train, tmp_path / "release.parquet").copies == 0
+    kept = count_copies(train, tmp_path / "release.parquet", keep=["id"])
+    assert (kept.copies, kept.left_out) == (0, {})
+    found = count_copies(train, tmp_path / "release.parquet")
+    assert (found.copies, found.left_out) == (5, {"id": "a running number"})
+    assert "Column 'id' was left out: a running number" in found.sentence
+    assert count_copies(train, released.with_columns(x=0.0), ignore=["x"]).copies == 5
     with pytest.raises(InputError, match="person must be a column of train, got 'who'"):
         count_copies(train, released, person="who")
 

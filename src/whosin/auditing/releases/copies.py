@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from whosin.auditing.releases.queries.tables import TableRelease
 from whosin.errors import InputError
 from whosin.parallel.threads import number_of_threads
 from whosin.tables import Table, TableEncoder, as_stream, as_table, is_streamable, match_tables, read_table
+from whosin.tables.roles import ColumnChoice, said
 
 __all__ = ["NO_HOLDOUT", "Copies", "count_copies"]
 
@@ -47,6 +48,8 @@ class Copies:
     """Training rows."""
     synthetic: int
     """Released rows."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Columns that are no attributes, with the reason; they were not compared."""
 
     @property
     def sentence(self) -> str:
@@ -55,6 +58,7 @@ class Copies:
         return (
             f"Of {self.rows} training rows, {self.copies} appear in the release of {self.synthetic} rows word for "
             f"word{near}. How many of them chance alone repeats is not known without held-out rows."
+            + "".join(f" {note[0].upper()}{note[1:]}." for note in said(self.left_out))
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -64,6 +68,7 @@ class Copies:
             "near_copies": self.near_copies,
             "rows": self.rows,
             "synthetic": self.synthetic,
+            "left_out": dict(self.left_out),
             "sentence": self.sentence,
         }
 
@@ -76,6 +81,8 @@ def count_copies(
     synthetic: Any,
     *,
     columns: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    keep: Sequence[str] = (),
     person: str | None = None,
     n_jobs: int | None = None,
     progress: Callable[[float], None] | None = None,
@@ -87,7 +94,9 @@ def count_copies(
     train, synthetic : array, data frame, Table or path
         Rows that the generator was trained on, and the rows released.
     columns : sequence of str, optional
-        The columns to compare; by default all, which must then agree.
+        The columns to compare, exactly these; by default all that are attributes, which must then agree.
+    ignore, keep : sequence of str, optional
+        As in :func:`whosin.audit_synthetic`.
     person : str, optional
         A column of ``train`` that says whose row it is; it is not compared.
     n_jobs : int, optional
@@ -113,7 +122,12 @@ def count_copies(
     (1, 2)
     """
     tables = _table(train, "train"), _table(synthetic, "synthetic")
-    matched = match_tables(*tables, columns=_compared(tables[0], columns, person), at_least=1)
+    if person is not None:
+        if person not in tables[0].names:
+            raise InputError(f"person must be a column of train, got {person!r}; it has {', '.join(tables[0].names)}")
+        tables = tables[0].without(person), tables[1].without(person)
+    compared, left = ColumnChoice(columns, ignore, keep).among(tables[:1], tables[1:])
+    matched = match_tables(*tables, columns=compared, at_least=1)
     encoder = TableEncoder.fit(*matched, learn_from=matched[1:])
     inside, released = (encoder.transform(table).cells for table in matched)
     width = inside.shape[1]
@@ -127,19 +141,10 @@ def count_copies(
         progress=progress,
     )
     near = int(np.sum(release.matches.matches >= width - 1)) if width >= 3 else None
-    return Copies(int(np.sum(release.matches.copies > 0)), near, len(inside), len(released))
+    return Copies(int(np.sum(release.matches.copies > 0)), near, len(inside), len(released), left)
 
 
 def _table(data: Any, name: str) -> Table:
     if isinstance(data, str | Path):
         return read_table(data)
     return as_stream(data, name).table() if is_streamable(data) else as_table(data, name)
-
-
-def _compared(train: Table, columns: Sequence[str] | None, person: str | None) -> list[str] | None:
-    """The columns to compare; None for all."""
-    if person is None:
-        return None if columns is None else list(columns)
-    if person not in train.names:
-        raise InputError(f"person must be a column of train, got {person!r}; it has {', '.join(train.names)}")
-    return [name for name in (train.names if columns is None else columns) if name != person]

@@ -191,7 +191,7 @@ def _without(table: Any, person: Any) -> Any:
         return table
     if isinstance(table, TableStream):
         return replace(table, dtypes={name: dtype for name, dtype in table.dtypes.items() if name != person})
-    return table.select([name for name in table.names if name != person])
+    return table.without(person)
 
 
 def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -> TableStream:
