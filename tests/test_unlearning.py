@@ -19,7 +19,7 @@ from scipy import stats
 
 import whosin as wi
 from whosin.errors import CalibrationError, ImplicationError, InputError, InputTypeError
-from whosin.unlearning import Unlearning, deletion_capacity, inclusion_for, remaining, subsample
+from whosin.unlearning import Unlearning, deletion_capacity, inclusion_for, remaining, requested, subsample
 
 INF = math.inf
 GOLDEN = json.loads((Path(__file__).parent / "data" / "golden.json").read_text(encoding="utf-8"))["thudi"]["deletion"]
@@ -259,6 +259,101 @@ def test_inclusion_for_at_the_ends():
 
 def test_remaining():
     assert [remaining(1.0, 0.01, 0.8, done) for done in (0, 1, 7, 8, 9, 10**9)] == [8, 7, 1, 0, 0, 0]
+
+
+# --- records that were drawn with different probabilities, and tables of requests ------------------------------------
+
+
+def test_different_probabilities_by_enumeration():
+    """The product is a limit for any ε-DP likelihood, and attained where it is proportional to e^(ε|D|)."""
+    rng = np.random.default_rng(3)
+    probabilities, deleted = [0.3, 0.05, 0.2, 0.01], [0, 1, 3]
+    for epsilon in (0.0, 0.3, 1.5):
+        limit = Unlearning(epsilon, 0.4, 0.5, [probabilities[i] for i in deleted]).none_used
+        worst = {drawn: math.exp(epsilon * sum(drawn)) for drawn in data_sets(4)}
+        assert none_used(worst, probabilities, deleted) == pytest.approx(limit, rel=1e-12)
+        for _ in range(50):
+            steps = rng.uniform(-epsilon, epsilon, 4)
+            likelihood = {drawn: math.exp(np.dot(drawn, steps)) for drawn in data_sets(4)}
+            assert none_used(likelihood, probabilities, deleted) >= limit * (1 - 1e-12)
+
+
+@given(
+    st.floats(0.0, 5.0),
+    st.lists(st.sampled_from([0.0, 1e-9, 0.001, 0.01, 0.05]), max_size=30),
+    st.floats(0.05, 1.0),
+)
+def test_different_probabilities_are_rounded_down(epsilon, drawn, threshold):
+    found = Unlearning(epsilon, 0.05, threshold, drawn)
+    assert found.requests == len(drawn)
+    with mpmath.workdps(60):
+        one = [1 / (1 + mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(p) / (1 - mpmath.mpf(p))) for p in drawn]
+        exact = mpmath.fprod(one)
+        most = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)) * mpmath.mpf(0.05) / (1 - mpmath.mpf(0.05)))
+        assert exact * (1 - mpmath.mpf(10) ** -15) <= found.none_used <= exact
+        if found.holds:
+            assert exact >= threshold
+            assert exact * most**found.remaining >= threshold
+            assert exact * most ** (found.remaining + 1) < threshold * (1 + mpmath.mpf(10) ** -14)
+        else:
+            assert exact < threshold * (1 + mpmath.mpf(10) ** -14)
+            assert found.remaining == 0
+
+
+def test_equal_probabilities_are_the_number():
+    for m in (0, 1, 8, 9):
+        listed, counted = Unlearning(1.0, 0.01, 0.8, [0.01] * m), Unlearning(1.0, 0.01, 0.8, m)
+        assert (listed.none_used, listed.remaining, listed.holds) == (
+            counted.none_used,
+            counted.remaining,
+            counted.holds,
+        )
+    assert hash(Unlearning(1.0, 0.01, 0.8, [0.01, 0.002])) is not None
+    assert "at most 1%" in Unlearning(1.0, 0.01, 0.8, [0.01, 0.002]).explain()
+    for wrong in ([0.02], [-0.1], [math.nan]):
+        with pytest.raises(InputError, match="requests must be"):
+            Unlearning(1.0, 0.01, 0.8, wrong)
+
+
+def test_requests_of_tables(tmp_path):
+    pool = {"who": ["a", "b", "a", "c", "d"], "p": [0.01, 0.02, 0.03, 0.04, 0.05]}
+    asked = {"who": ["a", "c", "a", "x"], "p": [0.5, 0.25, 0.125, 1.0]}
+    found = requested(asked, "who", pool)
+    assert (found.requests, found.rows, found.people, found.unknown, found.inclusion) == (3, 4, 3, 1, None)
+    found = requested(asked, "who", pl.DataFrame(pool), inclusion_column="p")
+    assert (found.requests, found.inclusion) == ((0.01, 0.03, 0.04), 0.04)
+    alone = requested(asked, "who", inclusion_column="p")
+    assert (alone.requests, alone.unknown) == ((0.5, 0.25, 1.0), 0)
+    (tmp_path / "asked.csv").write_text("who\n007\n07\n012\n")
+    (tmp_path / "pool.csv").write_text("who\n7\n07\n8\n")  # as written, though all of them could be numbers
+    found = requested(tmp_path / "asked.csv", "who", tmp_path / "pool.csv")
+    assert (found.requests, found.unknown) == (1, 2)
+    assert str(found) == "3 rows ask for 3 different keys, which have 1 records; 2 of the keys belong to no record"
+
+
+@pytest.mark.parametrize(
+    ("asked", "pool", "message"),
+    [
+        ({"id": [1]}, None, "requests has no column 'who'; it has id"),
+        ({"who": ["a", None]}, None, "requests row 1 column 'who' must say whose the row is, got a missing cell"),
+        ({"who": ["a"]}, {"id": ["a"]}, "records has no column 'who'; it has id"),
+        ({"who": ["a"]}, {"who": ["a"]}, "inclusion_column must be a column of numbers in records, got 'p'"),
+        ({"who": ["a"]}, {"who": ["a"], "p": ["x"]}, "inclusion_column must be a column of numbers"),
+        (
+            {"who": ["a"]},
+            {"who": ["b", "a"], "p": [0.5, 1.5]},
+            "records row 1 column 'p' must be a probability, got 1.5",
+        ),
+        (
+            {"who": ["a"]},
+            {"who": ["b", "a"], "p": [0.5, None]},
+            "records row 1 column 'p' must be a probability, got nan",
+        ),
+    ],
+)
+def test_requests_that_cannot_be_counted(asked, pool, message):
+    with pytest.raises(InputError, match=message):
+        requested(asked, "who", pool, inclusion_column="p")
 
 
 # --- guarantees and refusals ------------------------------------------------------------------------------------------

@@ -14,10 +14,13 @@ proportional to e^{ε|D|}.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from whosin.answers import card
 from whosin.errors import (
     CalibrationError,
     ImplicationError,
+    InputError,
     InputTypeError,
     check_number,
     check_probability,
@@ -34,8 +38,9 @@ from whosin.errors import (
 )
 from whosin.guarantees import Guarantee, PureDP
 from whosin.mechanisms import SecureSource, SeededSource
+from whosin.tables import Table, as_table, read_table
 
-__all__ = ["Unlearning", "deletion_capacity", "inclusion_for", "remaining", "subsample"]
+__all__ = ["Requested", "Unlearning", "deletion_capacity", "inclusion_for", "remaining", "requested", "subsample"]
 
 _LEAST_LOG = 745.0
 """No positive float has a logarithm below minus this."""
@@ -126,8 +131,9 @@ class Unlearning:
         In (0, 1]: the probability with which each record was drawn.
     threshold : float
         B in (0, 1]: the least tolerable probability that none of the deleted records was used.
-    requests : int, default 0
-        How many records were asked to be deleted so far.
+    requests : int, or sequence of float, default 0
+        How many records were asked to be deleted so far; or, where records were drawn with different probabilities,
+        those of these records, none above ``inclusion``. Becomes their number.
 
     Examples
     --------
@@ -135,17 +141,26 @@ class Unlearning:
     >>> now = wi.unlearning.Unlearning(1.0, inclusion=0.01, threshold=0.8, requests=3)
     >>> now.capacity, now.remaining, now.holds
     (8, 5, True)
+    >>> wi.unlearning.Unlearning(1.0, inclusion=0.01, threshold=0.8, requests=[0.01, 0.002, 0.002]).remaining
+    6
     """
 
     epsilon: float
     inclusion: float
     threshold: float
     requests: int = 0
+    inclusions: Mapping[float, int] = field(init=False, repr=False, hash=False)
+    """How many of the requested records were drawn with each probability."""
 
     def __post_init__(self) -> None:
         inclusion, threshold = _checked(self.inclusion, self.threshold)
+        given: Any = self.requests
+        if isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim == 1):
+            drawn = Counter(check_number("requests", p, low=0.0, high=inclusion) for p in given)
+        else:
+            drawn = Counter({inclusion: check_whole("requests", given)})
         values = {"epsilon": _epsilon(self.epsilon), "inclusion": inclusion, "threshold": threshold}
-        for name, value in {**values, "requests": check_whole("requests", self.requests)}.items():
+        for name, value in {**values, "requests": drawn.total(), "inclusions": dict(drawn)}.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -154,19 +169,34 @@ class Unlearning:
         return _capacity(self.epsilon, self.inclusion, self.threshold)
 
     @property
-    def remaining(self) -> int:
-        """How many more deletions are covered."""
-        return max(0, self.capacity - self.requests)
+    def _alike(self) -> bool:
+        """Whether all requested records were drawn with the same probability."""
+        return set(self.inclusions) <= {self.inclusion}
 
-    @property
+    @cached_property
+    def remaining(self) -> int:
+        """How many more deletions are covered, of records that were drawn with probability ``inclusion``."""
+        if self._alike:
+            return max(0, self.capacity - self.requests)
+        if self.none_used == 0.0 or self.none_used < self.threshold:
+            return 0
+        left = math.nextafter(self.threshold / self.none_used, math.inf)
+        return _capacity(self.epsilon, self.inclusion, min(1.0, left))
+
+    @cached_property
     def holds(self) -> bool:
         """Whether the requests so far are covered."""
-        return self.requests <= self.capacity
+        if self._alike:
+            return self.requests <= self.capacity
+        return self.none_used >= self.threshold
 
     @cached_property
     def none_used(self) -> float:
-        """L^m, the lower limit on the probability that none of the requested records was used, rounded down."""
-        return _power(self.epsilon, self.inclusion, self.requests)
+        """The product of L over the requested records: a lower limit on the probability that none of them was used.
+
+        Rounded down; L^m where all were drawn with the same probability.
+        """
+        return _power(self.epsilon, self.inclusions)
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -189,7 +219,8 @@ class Unlearning:
                 f"Deletion requests covered: {self.capacity:,}. Whatever the model shows, the probability that none of "
                 f"these records was used in training stays at or above {b}."
             )
-        sentences = [f"Each record was used with probability {draw}, in {self.epsilon:g}-DP training. {covered}"]
+        most = "" if self._alike else "at most "
+        sentences = [f"Each record was used with probability {most}{draw}, in {self.epsilon:g}-DP training. {covered}"]
         if self.requests:
             least = _percent(self.none_used, down=True)
             so_far = f"With {self.requests:,} asked for so far, none was used with probability at least {least}"
@@ -205,6 +236,7 @@ class Unlearning:
             "inclusion": self.inclusion,
             "threshold": self.threshold,
             "requests": self.requests,
+            "inclusions": [{"inclusion": p, "requests": count} for p, count in self.inclusions.items() if count],
             "capacity": self.capacity,
             "remaining": self.remaining,
             "holds": self.holds,
@@ -220,6 +252,104 @@ class Unlearning:
 
     def _repr_html_(self) -> str:
         return card(str(self), self.explain(), {"Assumes": self.assumes})
+
+
+@dataclass(frozen=True)
+class Requested:
+    """Deletion requests of a table; made by :func:`requested`.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> print(wi.unlearning.requested({"who": ["a", "b", "b"]}, "who"))
+    3 rows ask for 2 different keys, which have 2 records
+    """
+
+    requests: int | tuple[float, ...]
+    """The records that are to be deleted: their number or, where they differ, the probabilities of drawing each."""
+    rows: int
+    """Rows of the table of requests."""
+    people: int
+    """Different keys among them."""
+    unknown: int
+    """Keys that no record has."""
+
+    @property
+    def inclusion(self) -> float | None:
+        """The largest probability of drawing one of them; None if they have none of their own."""
+        return max(self.requests, default=None) if isinstance(self.requests, tuple) else None
+
+    def __str__(self) -> str:
+        records = self.requests if isinstance(self.requests, int) else len(self.requests)
+        nobody = "" if not self.unknown else f"; {self.unknown} of the keys belong to no record"
+        return f"{self.rows} rows ask for {self.people} different keys, which have {records} records{nobody}"
+
+
+def requested(requests: Any, key: str, records: Any = None, *, inclusion_column: str | None = None) -> Requested:
+    """Return how many records a table of deletion requests is about.
+
+    Parameters
+    ----------
+    requests : data frame, Table or path
+        One row per request; rows with the same key ask once.
+    key : str
+        The column that says whose a row is. In text files its cells stay as written: 007 is not 7.
+    records : data frame, Table or path, optional
+        The pool from which the training was drawn. Every record of a person who asks counts. Without it, each key is
+        one record.
+    inclusion_column : str, optional
+        A column with the probability of drawing each record: of ``records`` or, without them, of ``requests``.
+
+    Notes
+    -----
+    O(rows). The pool is needed as it was before anything was deleted from it.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> pool = {"who": ["a", "a", "b", "c"], "p": [0.01, 0.01, 0.005, 0.01]}
+    >>> asked = wi.unlearning.requested({"who": ["a", "b", "b", "z"]}, "who", pool, inclusion_column="p")
+    >>> print(asked)
+    4 rows ask for 3 different keys, which have 3 records; 1 of the keys belong to no record
+    >>> wi.unlearning.Unlearning(1.0, 0.01, 0.8, asked.requests).remaining
+    5
+    """
+    asking = _keyed(requests, "requests", key)
+    wanted = asking.column(key)
+    keys = dict.fromkeys(wanted.tolist())
+    pool = asking if records is None else _keyed(records, "records", key)
+    held = pool.column(key).tolist()
+    if records is None:
+        first = {who: row for row, who in reversed(list(enumerate(held)))}
+        rows = sorted(first.values())
+    else:
+        rows = [row for row, who in enumerate(held) if who in keys]
+    unknown = len(keys.keys() - set(held))
+    if inclusion_column is None:
+        return Requested(len(rows), len(wanted), len(keys), unknown)
+    if inclusion_column not in pool.names or pool.kind(inclusion_column) != "number":
+        raise InputError(
+            f"inclusion_column must be a column of numbers in {pool.origin}, got {inclusion_column!r}; it has "
+            f"{', '.join(pool.names)}"
+        )
+    drawn = pool.column(inclusion_column)[rows]
+    odd = np.flatnonzero(~((drawn >= 0.0) & (drawn <= 1.0)))
+    if len(odd):
+        place = f"{pool.origin} row {rows[odd[0]]} column {inclusion_column!r}"
+        raise InputError(f"{place} must be a probability, got {drawn[odd[0]]:g}")
+    return Requested(tuple(drawn.tolist()), len(wanted), len(keys), unknown)
+
+
+def _keyed(data: Any, name: str, key: str) -> Table:
+    """Return a table in which every row has a key, as text."""
+    table = read_table(data, categories=[key]) if isinstance(data, str | Path) else data
+    table = table if isinstance(table, Table) else as_table(table, name, categories=[key])
+    if key not in table.names:
+        raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
+    gone = np.flatnonzero(table.columns[table.names.index(key)].missing)
+    if len(gone):
+        raise InputError(f"{table.origin} row {gone[0]} column {key!r} must say whose the row is, got a missing cell")
+    return table
 
 
 def subsample(records: Any, rate: float, rng: Any = None) -> Any:
@@ -322,14 +452,15 @@ def _log_loss(epsilon: float, inclusion: float) -> Decimal:
         return (1 + Decimal(epsilon).exp() * p / (1 - p)).ln()
 
 
-def _power(epsilon: float, inclusion: float, requests: int) -> float:
-    """Return L^m, rounded down."""
-    if requests == 0:
+def _power(epsilon: float, inclusions: Mapping[float, int]) -> float:
+    """Return the product of L over records that were drawn with these probabilities, rounded down."""
+    asked = {p: count for p, count in inclusions.items() if count and p}
+    if not asked:
         return 1.0
-    if inclusion == 1.0 or epsilon > 2.0 * _LEAST_LOG:
+    if 1.0 in asked or epsilon > 2.0 * _LEAST_LOG:
         return 0.0
-    with localcontext(Context(prec=60 + len(str(requests)))):
-        loss = _log_loss(epsilon, inclusion) * requests
+    with localcontext(Context(prec=60 + len(str(sum(asked.values()))))):
+        loss = sum((_log_loss(epsilon, p) * count for p, count in asked.items()), Decimal(0))
         if loss > _LEAST_LOG:
             return 0.0
         exact = (-loss).exp() * (1 - Decimal("1e-40"))

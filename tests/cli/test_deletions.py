@@ -83,6 +83,46 @@ def test_mistakes(arguments, named, form):
     assert result.stderr.count("\n") == 1
 
 
+def test_a_file_of_requests(tmp_path):
+    (tmp_path / "asked.csv").write_text("id;why\n007;x\n7;y\n007;z\n099;x\n")
+    pool = "".join(f"{i:03d};{'0,01' if i % 2 else '0,005'}\n" for i in [*range(100), 7])
+    (tmp_path / "pool.csv").write_text("id;p\n" + pool)
+    files = ("--requested", tmp_path / "asked.csv", "--key", "id")
+    shown = json.loads(run(*ASKED, *files, "--json").stdout)
+    assert (shown["requests"], shown["people"], shown["rows"], shown["unknown"]) == (3, 3, 4, 0)
+    drawn = ("--epsilon", 1, "--threshold", 0.8, *files, "--records", tmp_path / "pool.csv", "--inclusion-column", "p")
+    shown = json.loads(run(*drawn, "--json").stdout)
+    exact = Unlearning(1.0, 0.01, 0.8, [0.01] * 3)
+    assert (shown["requests"], shown["inclusion"], shown["unknown"]) == (3, 0.01, 1)
+    assert shown["none_used"] == exact.none_used
+    text = flat(run(*drawn).stdout)
+    assert "4 rows ask for 3 different keys, which have 3 records; 1 of the keys belong to no record." in text
+    assert "asked for so far 3" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--requested", "asked.csv"), "--requested needs --key"),
+        (("--requested", "asked.csv", "--key", "id", "--requests", 3), "--requested goes without --requests"),
+        (("--key", "id"), "--key goes with --requested"),
+        (("--records", "pool.csv"), "--records goes with --requested"),
+        (("--requested", "asked.csv", "--key", "who"), "asked.csv has no column 'who'; it has id"),
+        (
+            ("--requested", "asked.csv", "--key", "id", "--inclusion-column", "p"),
+            "--inclusion-column must be a column of numbers in asked.csv, got 'p'",
+        ),
+        (("--requested", "nowhere.csv", "--key", "id"), "no such file: nowhere.csv"),
+    ],
+)
+def test_mistakes_with_files(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "asked.csv").write_text("id\n1\n2\n")
+    result = run(*ASKED, *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {message}")
+
+
 @pytest.mark.parametrize("missing", ["--epsilon", "--inclusion", "--threshold"])
 def test_what_is_needed(missing):
     at = ASKED.index(missing)

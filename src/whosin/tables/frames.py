@@ -80,7 +80,7 @@ def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> s
         raise InputTypeError(f"categories must be a list of column names, got the text {categories!r}")
     unknown = [label for label in categories if label not in names]
     if unknown:
-        raise InputError(f"{origin} has no column {unknown[0]!r} to take as a category; it has {', '.join(names)}")
+        raise InputError(f"{origin} has no column {unknown[0]!r}; it has {', '.join(names)}")
     return set(categories)
 
 

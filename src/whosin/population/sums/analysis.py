@@ -360,4 +360,3 @@ def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Arr
     rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
     limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))
     return limits, bool(shown.any())
-

@@ -158,9 +158,7 @@ class SubsetSumLaws:
         upper = min(upper, float(pairs[0]))
         return min(lower, upper), upper
 
-    def epsilon(
-        self, delta: float, progress: Progress | None = None, *, records: ArrayLike | None = None
-    ) -> Array:
+    def epsilon(self, delta: float, progress: Progress | None = None, *, records: ArrayLike | None = None) -> Array:
         """Return (lower, upper) limits of the smallest ε that is enough in both directions, for each of the records.
 
         Of all that were prepared, or of some of them.
