@@ -115,8 +115,8 @@ class SubsetSumLaws:
     Preparation takes O(N·W) multiplications for W frequencies and O(N·V) complex factors for the V pairs of frequency
     and root of unity that matter; each record then O(V) divisions, transforms of M points, O(M) for each divergence.
     V is some thousands for hundreds to thousands of spread-out numbers drawn by half. W grows as the window over the
-    scale. At most 10⁹ factors are formed, 20 s; where that does not suffice the enclosures widen. Laplace noise on at most
-    ENUMERATED data sets takes a step for each of them and record instead.
+    scale. At most 10⁹ factors are formed, 20 s; where that does not suffice the enclosures widen. Laplace noise on at
+    most ENUMERATED data sets takes a step for each of them and record instead.
     """
 
     def __init__(
