@@ -238,6 +238,26 @@ def test_further_queries_cost_the_first_one_little():
     assert alone - 0.03 < scanned(noise) < alone
 
 
+def test_a_query_that_says_nothing_keeps_its_share_and_changes_no_score():
+    """Were its share given to the others, these would depend on the records that are counted."""
+    rng = np.random.default_rng(0)
+    members, others = rng.normal(0.3, 1, (200, 3)), rng.normal(0, 1, (200, 3))
+    padded = [np.insert(side, 1, 5.0, axis=1) for side in (members, others)]
+    plain, kept = (
+        Experiment(*sides, names=tuple("abcd"[: sides[0].shape[1]]), directed=True)
+        for sides in ((members, others), padded)
+    )
+    assert len(_error_shares(kept)) == 4
+    assert _error_shares(kept)[0] < _error_shares(plain)[0]
+    score, own = learned.learn_score(members, others, np.random.default_rng(1))
+    same, same_own = learned.learn_score(*padded, np.random.default_rng(1))
+    assert np.array_equal(own, same_own)
+    assert np.array_equal(score(members), same(padded[0]))
+    flat, flat_own = learned.learn_score(np.ones((40, 2)), np.ones((40, 2)), np.random.default_rng(1))
+    assert np.ptp(flat_own) < 1e-9
+    assert np.ptp(flat(np.ones((5, 2)))) == 0.0
+
+
 def test_with_few_records_the_mean_of_many_weak_queries_is_learned():
     """Twenty queries that each shift by .15: the mean is the best score, and is chosen over twenty weights."""
     rng = np.random.default_rng(2)

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from whosin.auditing.releases.queries import Query, ask
 from whosin.auditing.releases.queries import arrays as array_queries
-from whosin.auditing.releases.queries import ask
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.auditing.releases.queries.arrays import ArrayRelease
 from whosin.auditing.releases.queries.contrast import Contrast
 from whosin.auditing.releases.queries.tables import TableRelease, rarity_weights
 from whosin.auditing.releases.tables_to_answers import answer_queries
+from whosin.errors import InputError
 from whosin.tables import TableEncoder, as_table
 
 ROUTES = ("table", "stream", "array")
@@ -126,6 +127,38 @@ def test_every_query_answers_for_each_record_alone(known):
     for name in known.QUERIES:
         many, *single = (ask(release, known.QUERIES, [name]).values for release in releases)
         assert np.array_equal(many[: len(single)], np.concatenate(single)), name
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_which_queries_are_asked_depends_on_no_record(world, route):
+    """Records of whom nobody is copied leave "copies" constant: it keeps its place, and its share of the error."""
+    _, release, _, crowd = world
+    parts = [crowd[:30], crowd[30:], release]
+    parts = [as_numbers(part) for part in parts] if route == "array" else parts
+    query = ["nearest", "ball"] if route == "array" else "auto"
+    options = {"block_rows": 17} if route == "stream" else {}
+    found = wi.audit_synthetic(*parts, query=query, reference=None, rng=0, columns=None, **options)
+    asked = ("nearest", "ball") if route == "array" else table_queries.DEFAULT
+    assert found._splits.experiment.names == asked
+    assert not found.failed
+    if route != "array":
+        assert "query copies is 0 for every record" in found.assumes
+        assert found.queries["copies"].estimate == 0.0
+
+
+def test_an_answer_that_is_no_number_counts_as_the_smallest():
+    known = {
+        "some": Query("", lambda _: np.array([1.0, np.nan, -np.inf, 3.0])),
+        "same": Query("", lambda _: np.full(4, 7.0)),
+        "none": Query("", lambda _: np.full(4, np.nan)),
+    }
+    found = ask(None, known, ["some", "same", "none"])
+    assert found.names == ("some", "same", "none")
+    assert np.array_equal(found.values[:, 0], [1.0, -np.inf, -np.inf, 3.0])
+    assert found.remarks[0] == "query some has no number for 1 records: there it counts as smallest"
+    assert found.notes[1] == "query same is 7 for every record"
+    with pytest.raises(InputError, match="none has a number for any record: none"):
+        ask(None, known, ["none"])
 
 
 def test_a_value_that_no_release_has_counts_against_a_match(world):

@@ -409,7 +409,8 @@ def test_a_constant_table_has_nothing_to_tell():
         warnings.simplefilter("ignore", AssumptionWarning)
         found = wi.audit_synthetic(frame, frame, frame, rng=0)
     assert found.advantage.lower == 0.0
-    assert found.failed
+    assert not found.failed
+    assert "query copies is 20 for every record" in found.assumes
     assert found.copies == (20, 20)
 
 

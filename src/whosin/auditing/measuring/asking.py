@@ -39,21 +39,29 @@ class Answers:
     names: tuple[str, ...]
     values: Array
     failed: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What else is to be said of answers."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What failed and what is to be said, in words."""
+        return (*(f"query {name} was left out: {why}" for name, why in self.failed), *self.remarks)
 
 
 def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answers:
-    """Answer the wanted queries; those that fail or say the same about everybody are named in ``failed``.
+    """Answer the wanted queries; those that this release cannot answer are named in ``failed``.
 
-    If all of them say the same about everybody, that is an answer too: the first of them is kept.
+    The answers themselves leave no query out: queries share the chance of error of the limits, and the shares must be
+    fixed before the records are seen. One that says the same about everybody is kept, and where an answer is no number,
+    it counts as the smallest.
 
     Raises
     ------
     InputError
         For a name that is not known, and if no query could be answered.
     """
-    useful: dict[str, Array] = {}
-    constant: dict[str, Array] = {}
-    failed = []
+    answered: dict[str, Array] = {}
+    failed, remarks = [], []
     for name in wanted:
         if name not in known:
             raise InputError(f"query must be one of {', '.join(known)} here, got {name!r}")
@@ -62,17 +70,18 @@ def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answ
         except (InputError, InputTypeError) as problem:
             failed.append((name, str(problem)))
             continue
-        if not np.isfinite(column).all():
-            failed.append((name, "it is not finite for some records"))
-        elif np.ptp(column) == 0.0:
-            failed.append((name, f"it is {column[0]:.6g} for every record"))
-            constant[name] = column
-        else:
-            useful[name] = column
-    if not useful and not constant:
+        unanswered = np.isnan(column)
+        answered[name] = np.where(unanswered, -np.inf, column)
+        if unanswered.any():
+            remarks.append(f"query {name} has no number for {unanswered.sum()} records: there it counts as smallest")
+        elif column.min() == column.max():
+            remarks.append(f"query {name} is {column[0]:.6g} for every record")
+    if not answered:
         raise InputError(f"query: none could be answered: {_reasons(failed)}")
-    kept = useful or dict([next(iter(constant.items()))])
-    return Answers(tuple(kept), np.column_stack(list(kept.values())), tuple(failed))
+    values = np.column_stack(list(answered.values()))
+    if np.isneginf(values).all():
+        raise InputError(f"query: none has a number for any record: {', '.join(answered)}")
+    return Answers(tuple(answered), values, tuple(failed), tuple(remarks))
 
 
 def _reasons(failed: Sequence[tuple[str, str]]) -> str:

@@ -174,9 +174,7 @@ def _by_person(
     sides = [(np.clip(values, -FAR, FAR), who) for values, who in sides]
     ways = ("largest", "mean") if directed else ("largest", "smallest", "mean")
     pooled = [np.concatenate([who.pooled(_table(values), way) for way in ways], axis=1) for values, who in sides]
-    different = [i for i, column in enumerate(np.concatenate(pooled).T) if i < len(names) or np.ptp(column) > 0.0]
-    named = tuple(f"{name} ({way} of a person)" for way in ways for name in names)
-    return pooled[0][:, different], pooled[1][:, different], tuple(named[i] for i in different)
+    return pooled[0], pooled[1], tuple(f"{name} ({way} of a person)" for way in ways for name in names)
 
 
 def is_missing(value: Any) -> bool:

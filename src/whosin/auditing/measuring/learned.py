@@ -35,7 +35,8 @@ def learn_score(
     Logistic regression on the mean of the queries, on the queries, and on these with squares and products are fitted in
     three folds, and the one with the smallest log loss on the folds left out is fitted again on all. The mean has one
     weight to learn, however many queries there are: with few records more queries cost less power. Each query enters as
-    its rank on a normal scale, so that neither units nor heavy tails matter. At most 40,000 records are learned from,
+    its rank on a normal scale, so that neither units nor heavy tails matter; one that says the same about all of these
+    records does not enter. At most 40,000 records are learned from,
     of the smaller side as many as half of that holds. The scores of ``members`` come first. Fits run on one thread: on
     more, small ones mostly wait for each other. Without ``quadratic`` there are only the queries. (Boosted trees found
     no more on ten releases of Adult, in ten times the time.)
@@ -89,9 +90,12 @@ class _Score:
 
 
 class _Ranks:
-    """Each column as the normal quantile of its rank among at most 1,000 knots."""
+    """Each column that has two values as the normal quantile of its rank among at most 1,000 knots; else the first."""
 
     def __init__(self, values: Array) -> None:
+        varied = np.flatnonzero(values.min(axis=0) < values.max(axis=0))
+        self.columns = varied if len(varied) else np.zeros(1, dtype=np.intp)
+        values = values[:, self.columns]
         self.count = min(1000, len(values))
         places = np.ceil(np.linspace(0.0, 1.0, self.count) * len(values)).astype(np.int64) - 1
         knots = (np.sort(column)[np.maximum(places, 0)] for column in values.T)
@@ -101,7 +105,7 @@ class _Ranks:
         from scipy.special import ndtri
 
         columns = []
-        for column, (knots, counts) in zip(values.T, self.knots, strict=True):
+        for column, (knots, counts) in zip(values[:, self.columns].T, self.knots, strict=True):
             place = np.searchsorted(knots, column)
             equal = np.append(knots, np.inf)[place] == column
             below = np.concatenate([[0], np.cumsum(counts)])[place]

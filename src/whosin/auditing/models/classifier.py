@@ -133,7 +133,7 @@ def audit_classifier(
         groups=groups,
         assignment=assignment,
         query=_summary(parts),
-        notes=tuple(f"query {name} was left out: {why}" for name, why in answers.failed),
+        notes=answers.notes,
         tolerate=tolerate,
         rng=None if rng is None else generator,
         progress=lambda share: report(0.5 + 0.5 * share),
@@ -246,8 +246,8 @@ def _joined(parts: list[Answers]) -> Answers:
     names = tuple(name for part in parts for name in part.names)
     if len(set(names)) < len(names):
         raise InputError(f"query must have functions of different names, got {', '.join(names)}")
-    failed = tuple(reason for part in parts for reason in part.failed)
-    return Answers(names, np.column_stack([part.values for part in parts]), failed)
+    failed, remarks = (tuple(line for part in parts for line in getattr(part, kind)) for kind in ("failed", "remarks"))
+    return Answers(names, np.column_stack([part.values for part in parts]), failed, remarks)
 
 
 def _ask_callable(query: Question, model: Any, sides: tuple[Side, Side]) -> Answers:

@@ -518,7 +518,7 @@ def _material(
         asked = known[answers.names[0]].says
     else:
         asked = f"a learned combination of {', '.join(answers.names)}"
-    common["directed"] = not callable(query)
+    common |= {"directed": not callable(query), "notes": (*common.get("notes", ()), *answers.remarks)}
     return ReleaseAnswers(split, synthetic, answers.names, answers.values, asked, failed=answers.failed, **common)
 
 

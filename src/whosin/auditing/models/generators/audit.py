@@ -179,7 +179,7 @@ def audit_generator(
         notes=(
             *notes,
             *_access(release, answers),
-            *(f"query {name} was left out: {why}" for name, why in answers.failed),
+            *answers.notes,
         ),
         progress=lambda share: report(0.8 + 0.2 * share),
         **{name: value for name, value in common.items() if name not in ("prior", "person")},
