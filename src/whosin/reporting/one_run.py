@@ -94,9 +94,9 @@ def _ways(result: OneRunAudit) -> Grid:
             count(way.guesses),
             percent(way.right / way.guesses) if way.guesses else "–",
         )
-        for way in result.counts
+        for way in result.ways
     ]
-    return Grid("Ways to guess; the confidence is shared among them", ("guesses", "right", "of", "share"), rows)
+    return Grid("Ways to guess; the limit holds for all of them together", ("guesses", "right", "of", "share"), rows)
 
 
 def _claims(result: OneRunAudit) -> Grid:

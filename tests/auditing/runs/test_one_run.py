@@ -273,12 +273,36 @@ def test_several_ways_cost_confidence():
     assert [c.guesses for c in among.counts] == [1000, 100, 100]
     assert among.counts[1] == among.counts[2] == alone.counts[0]
     assert 0 < among.epsilon_lower < alone.epsilon_lower
-    assert among.epsilon_lower == guess_bound.epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
+    assert among.epsilon_lower > guess_bound.epsilon_lower(1000, 100, among.right, 0.0, (1 - 0.95) / 3)
+    shared = audit_one_run(scores, included, guesses=[1000, 100, (50, 50)], delta=1e-9, rng=0)
+    assert shared.epsilon_lower == guess_bound.epsilon_lower(1000, 100, shared.right, 1e-9, (1 - 0.95) / 3)
     assert among.epsilon_lower_at(0.0) == among.epsilon_lower
-    assert among.p_value(among.epsilon_lower + 1e-6) > 0.05
+    assert among.p_value(among.epsilon_lower + 1e-4) > 0.05
     grid = audit_one_run(scores, included, rng=0)
     assert [c.guesses for c in grid.counts] == [1000, 500, 250, 125, 62, 31, 15, 500, 250, 125, 62, 31, 15]
     assert [c.guessed_out for c in grid.counts] == [500, 250, 125, 62, 31, 15, 7] + [0] * 6
+
+
+def test_the_scores_suggest_a_way_to_guess_and_no_coin_does():
+    """Two groups: the upper is guessed, and where it has a quarter of all, the lower too; for δ > 0 it is not used."""
+    rng = np.random.default_rng(0)
+    scores, included = rng.normal(size=1000) + 9.0 * (np.arange(1000) < 40), np.arange(1000) % 2 == 0
+    for coins in (included, ~included, rng.permutation(included)):
+        found = audit_one_run(scores, coins, rng=0)
+        assert (found.suggested.guessed_in, found.suggested.guessed_out) == (40, 0)
+        assert found.ways == (found.suggested, *found.counts)
+        assert "40, chosen by the scores and no coin, or one of 13" in found.assumes[2]
+    all_in = audit_one_run(scores, np.where(np.arange(1000) < 40, True, included), rng=0)
+    assert (all_in.right, all_in.guesses) == (40, 40)
+    assert all_in.compare(wi.PureDP(all_in.epsilon_lower - 1e-4)).verdict == "violated"
+    assert all_in.compare(wi.PureDP(all_in.epsilon_lower + 1e-4)).verdict == "inconclusive"
+    halves = audit_one_run(scores[:100], included[:100], rng=0)
+    assert (halves.suggested.guessed_in, halves.suggested.guessed_out) == (40, 60)
+    assert halves.ways == (halves.suggested, *halves.counts[1:])
+    with_delta = audit_one_run(scores, included, delta=1e-6, rng=0)
+    assert with_delta.ways == with_delta.counts
+    assert with_delta.epsilon_lower_at(0.0) == audit_one_run(scores, included, rng=0).epsilon_lower
+    assert audit_one_run(scores, included, guesses=100, rng=0).suggested is None
 
 
 def test_scores_may_be_rescaled_and_infinite():
