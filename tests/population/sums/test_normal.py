@@ -9,7 +9,8 @@ from scipy.special import ndtr
 
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for
 from whosin.population.sums import hermite
-from whosin.population.sums.normal import _degrees, _divergence, _error, _Halves, normal_epsilons
+from whosin.population.sums.hermite import Draw
+from whosin.population.sums.normal import _degrees, _divergence, _error, _Whitened, normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
 
@@ -25,12 +26,11 @@ def pool_of(kind, count, columns, seed=0):
     return POOLS[kind](np.random.default_rng(seed), (count, columns))
 
 
-def enumerated_divergence(f, x, scale, gamma):
-    """E_γ(in‖out) of a record in two columns, by listing all halves and integrating over a grid."""
-    count = len(f)
-    others = [i for i in range(count) if i != x]
+def enumerated_divergences(f, x, k, scale, gammas):
+    """E_γ(in‖out) and E_γ(out‖in) of a record in two columns, by listing all k-subsets and integrating over a grid."""
+    others = [i for i in range(len(f)) if i != x]
     sums = {}
-    for inside, size in ((True, count // 2 - 1), (False, count // 2)):
+    for inside, size in ((True, k - 1), (False, k)):
         chosen = np.array(list(itertools.combinations(others, size)))
         sums[inside] = f[chosen].sum(axis=1) + (f[x] if inside else 0.0)
     both = np.concatenate(list(sums.values()))
@@ -40,41 +40,82 @@ def enumerated_divergence(f, x, scale, gamma):
         kernels = [np.exp(-0.5 * ((g[:, None] - points[:, c]) / scale) ** 2) for c, g in enumerate(grids)]
         density[inside] = kernels[0] @ kernels[1].T / (len(points) * 2 * math.pi * scale**2)
     cell = np.prod([g[1] - g[0] for g in grids])
-    return float(np.maximum(density[True] - gamma * density[False], 0.0).sum() * cell)
+    return [
+        max(float(np.maximum(density[a] - gamma * density[not a], 0.0).sum() * cell) for a in (True, False))
+        for gamma in gammas
+    ]
 
 
 @pytest.mark.parametrize("kind", sorted(POOLS))
-@pytest.mark.parametrize("spread", [2.0, 6.0])
-def test_never_below_the_enumerated_divergence(kind, spread):
+@pytest.mark.parametrize(("k", "spread"), [(7, 2.0), (7, 6.0), (4, 2.0), (10, 4.0), (2, 6.0)])
+def test_never_below_the_enumerated_divergence(kind, k, spread):
     f = pool_of(kind, 14, 2)
     centred = np.linalg.norm(f - f.mean(axis=0), axis=1)
     scale = spread * float(centred.max())
-    halves = _Halves(f / scale)
+    whitened = _Whitened(f / scale, k)
     for x in (int(np.argmax(centred)), int(np.argmin(centred))):
-        error = _error(halves, np.array([x]), 8)
+        error = _error(whitened, np.array([x]), 8)
         assert error is not None
-        for epsilon in (0.0, 0.1, 0.3):
-            truth = enumerated_divergence(f, x, scale, math.exp(epsilon))
-            assert _divergence(error, halves.shifts[x], halves.shifts[x], epsilon, 0.0) >= truth - 1e-9
+        epsilons = (0.0, 0.1, 0.3)
+        for epsilon, truth in zip(epsilons, enumerated_divergences(f, x, k, scale, np.exp(epsilons)), strict=True):
+            assert _divergence(error, whitened.shifts[x], whitened.shifts[x], epsilon, 0.0) >= truth - 1e-9
 
 
 @pytest.mark.parametrize("kind", sorted(POOLS))
-@pytest.mark.parametrize(("count", "epsilon", "delta"), [(14, 1.0, 0.05), (40, 2.0, 0.01)])
-def test_never_below_the_exact_answer_in_one_column(kind, count, epsilon, delta):
+@pytest.mark.parametrize(
+    ("count", "k", "epsilon", "delta"),
+    [(14, 7, 1.0, 0.05), (40, 20, 2.0, 0.01), (31, 9, 1.5, 0.02), (26, 22, 1.0, 0.02)],
+)
+def test_never_below_the_exact_answer_in_one_column(kind, count, k, epsilon, delta):
     f = pool_of(kind, count, 1)
     scale = noise_for(epsilon, delta, float(np.ptp(f)))
     records = np.unique(np.linspace(0, count - 1, 3).astype(int))
-    lower = SubsetSumLaws(f, count // 2, scale, records=records).epsilon(delta)[:, 0]
-    limits = normal_epsilons(f, scale, delta)[records]
+    lower = SubsetSumLaws(f, k, scale, records=records).epsilon(delta)[:, 0]
+    limits = normal_epsilons(f, k, scale, delta)[records]
     assert (limits >= lower).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "skewed"])
+def test_every_degree_is_above_the_exact_norm(kind):
+    """Σ ρ^{2j}·j!·[Ψ_j]² of the mean of both sides and of half their difference, by two copies of the listed sums.
+
+    E|Ψ(ρζ)|² for a complex normal ζ is a normal integral for each pair of sums; by ρ = 1/4 the low degrees decide.
+    """
+    f = pool_of(kind, 14, 2) / 8.0
+    for k, x in ((7, 0), (4, 3)):
+        whitened = _Whitened(f, k)
+        error = _error(whitened, np.array([x]), 8)
+        others = np.delete(f, x, axis=0)
+        xi = others - others.mean(axis=0)
+        v = np.eye(2) + whitened.draw.alpha * xi.T @ xi
+        values, vectors = np.linalg.eigh(v)
+        root = vectors / np.sqrt(values) @ vectors.T
+        covariance = np.eye(2) - root @ root
+        axes = np.linalg.eigh(covariance)
+        sums, weights = [], []
+        for side, m in enumerate((k - 1, k)):
+            chosen = np.array(list(itertools.combinations(range(13), m)))
+            sums.append(xi[chosen].sum(axis=1) @ root @ axes[1])
+            weights.append(np.array([0.5, 0.5 * (-1) ** side]) / len(chosen) * np.ones((len(chosen), 2)))
+        s, w = np.concatenate(sums), np.concatenate(weights).T
+        for which, squares in ((0, error.shared), (1, error.parted)):
+            for rho in (0.1, 0.25):
+                lam = rho**2 * axes[0]
+                plus = (s[:, None] + s[None]) ** 2 / (4 * (1 + lam))
+                minus = (s[:, None] - s[None]) ** 2 / (4 * (1 - lam))
+                kernel = np.exp(rho**2 * (plus - minus).sum(axis=2)) / math.sqrt(np.prod(1 - lam**2))
+                exact = float(w[which] @ kernel @ w[which]) - (1.0 if which == 0 else 0.0)
+                parts = np.diff(np.concatenate([[0.0], squares]))
+                bound = float(np.sum(parts * rho ** (2 * np.arange(len(parts))))) + rho**18 * error.tails[-1] ** 2
+                assert -1e-12 <= exact <= bound + 1e-12
 
 
 def test_the_normal_approximation_itself_is_no_bound():
     """So the error terms are needed: without them a lattice would be certified too low."""
     f = np.repeat([0.0, 1.0], [2, 12])[:, None]
-    halves = _Halves(f / 0.5)
+    whitened = _Whitened(f / 0.5, 7)
     truth = SubsetSumLaws(f, 7, 0.5, records=[0]).divergence(0, 1.0)[0]
-    u = float(halves.shifts[0])
+    u = float(whitened.shifts[0])
     normal = _divergence(_NoError(), u, u, 1.0, 0.0)
     assert normal < truth
 
@@ -82,7 +123,7 @@ def test_the_normal_approximation_itself_is_no_bound():
 class _NoError:
     """A pool that is exactly normal."""
 
-    unshared = shared = tails = np.zeros(9)
+    alike = apart = shared = parted = tails = np.zeros(9)
     degree = 8
 
 
@@ -100,100 +141,158 @@ def test_what_is_beyond_the_last_degree_counts():
     assert stated <= _divergence(Beyond(), u, u, 0.2, 0.0) <= stated + 1e-3
 
 
-@pytest.mark.parametrize(("columns", "count", "epsilon", "most"), [(2, 80, 3.0, 1.12), (12, 100, 1.0, 1.06)])
-def test_close_to_the_normal_approximation_for_all_records(columns, count, epsilon, most):
+@pytest.mark.parametrize(
+    ("columns", "count", "k", "epsilon", "most"),
+    [(2, 80, 40, 3.0, 1.12), (12, 100, 50, 1.0, 1.06), (2, 80, 24, 3.0, 1.2), (12, 101, 20, 1.0, 1.08)],
+)
+def test_close_to_the_normal_approximation_for_all_records(columns, count, k, epsilon, most):
     f = pool_of("normal", count, columns, seed=5)
     scale = noise_for(epsilon, 0.01, 2.0 * float(np.linalg.norm(f - f.mean(axis=0), axis=1).max()))
-    limits = normal_epsilons(f, scale, 0.01)
-    shifts = _Halves(f / scale).shifts
+    limits = normal_epsilons(f, k, scale, 0.01)
+    shifts = _Whitened(f / scale, k).shifts
     worst = int(np.argmax(shifts))
     assert epsilon_for(1.0, 0.01, shifts[worst]) <= limits[worst] <= most * epsilon_for(1.0, 0.01, shifts[worst])
-    assert np.median(limits / pairwise_epsilons(f, scale, 0.01)) < 0.7
+    assert np.median(limits / pairwise_epsilons(f, scale, 0.01)) < 0.75
+
+
+@pytest.mark.parametrize("k", [30, 12])
+def test_drawing_the_others_is_the_same_game(k):
+    """Who is drawn and who is not change places when the sum is taken from the whole."""
+    f = pool_of("skewed", 40, 2)
+    one, other = (normal_epsilons(f, size, 8.0, 0.01) for size in (k, 40 - k))
+    assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_little_noise_shows_nothing_and_says_so():
-    assert np.isinf(normal_epsilons(pool_of("normal", 40, 3), 0.01, 0.01)).all()
+    assert np.isinf(normal_epsilons(pool_of("normal", 40, 3), 20, 0.01, 0.01)).all()
 
 
-@pytest.mark.parametrize("count", [13, 12])
-def test_pools_that_are_not_covered(count):
-    assert np.isinf(normal_epsilons(pool_of("normal", count, 2), 5.0, 0.01)).all()
+@pytest.mark.parametrize(("count", "k"), [(13, 6), (12, 6), (20, 1), (20, 19)])
+def test_pools_that_are_not_covered(count, k):
+    assert np.isinf(normal_epsilons(pool_of("normal", count, 2), k, 5.0, 0.01)).all()
 
 
 def test_equal_records_have_nothing_to_hide():
-    assert normal_epsilons(np.ones((20, 3)), 1.0, 0.01).tolist() == [0.0] * 20
+    assert normal_epsilons(np.ones((20, 3)), 10, 1.0, 0.01).tolist() == [0.0] * 20
 
 
+@pytest.mark.parametrize("k_drawn", [12, 5])
 @pytest.mark.parametrize("kind", ["normal", "skewed"])
-def test_norms_cover_the_others_of_every_record(kind):
+def test_norms_cover_the_others_of_every_record(kind, k_drawn):
     """Against the sums over all pairs of the other records, whitened without the record."""
     f = pool_of(kind, 24, 3)
     f = f / 4.0
-    halves = _Halves(f)
-    whole, cross = halves.norms
-    for x in (0, 7, int(np.argmax(halves.shifts))):
+    whitened = _Whitened(f, k_drawn)
+    whole, cross = whitened.norms
+    for x in (0, 7, int(np.argmax(whitened.shifts))):
         others = np.delete(f, x, axis=0)
-        half = 0.5 * (others - others.mean(axis=0))
-        v = np.eye(3) + (1 + 1 / 23) * half.T @ half
+        centred = others - others.mean(axis=0)
+        v = np.eye(3) + whitened.draw.alpha * centred.T @ centred
         values, vectors = np.linalg.eigh(v)
-        eta = half @ (vectors / np.sqrt(values)) @ vectors.T
+        eta = centred @ (vectors / np.sqrt(values)) @ vectors.T
         w = (vectors / np.sqrt(values)) @ vectors.T @ (f[x] - others.mean(axis=0))
-        assert halves.shifts[x] == pytest.approx(np.linalg.norm(w), rel=1e-6)
+        assert whitened.shifts[x] == pytest.approx(np.linalg.norm(w), rel=1e-6)
         g = eta @ eta.T
         a = eta @ (w / np.linalg.norm(w))
         across = g - np.outer(a, a)
         for k in (3, 4, 6, 8):
             exact = math.sqrt(max(0.0, float(np.sum(g**k))))
             assert exact <= whole[x, k]
-            assert kind == "skewed" or whole[x, k] <= 2.0 * exact + 1e-3
+            assert kind == "skewed" or whole[x, k] <= 2.0 * exact + 1e-3 * 2.0**k
             touching = math.sqrt(max(0.0, float(np.sum(g**k - across**k))))
             assert touching <= cross[x, k] * (1 + 1e-9)
-        assert np.sqrt(np.max(np.sum(eta**2, axis=1))) <= halves.longest(np.array([x])) * (1 + 1e-9)
+        assert np.sqrt(np.max(np.sum(eta**2, axis=1))) <= whitened.longest(np.array([x])) * (1 + 1e-9)
 
 
 def test_coefficients_of_omega_against_sympy():
     sympy = pytest.importorskip("sympy")
-    z, y = sympy.symbols("z y")
-    third = -y * (1 - y**2) / 3
-    law = sympy.exp(-y * z - (1 - y**2) * z**2 / 2 - third * z**3) * (sympy.cosh(z) + y * sympy.sinh(z))
+    z, v = sympy.symbols("z v")
+    square = v * (1 - v)
+    third = square * (1 - 2 * v) / 6
+    law = sympy.exp(-square * z**2 / 2 - third * z**3) * ((1 - v) * sympy.exp(-v * z) + v * sympy.exp((1 - v) * z))
     series = sympy.series(law, z, 0, 8).removeO().expand()
-    for k in range(4, 8):
-        powers = sympy.Poly(series.coeff(z, k) * math.factorial(k), y).all_coeffs()[::-1]
-        assert [abs(int(c)) for c in powers] == hermite._signed()[k][: len(powers)]
+    draw = Draw(20, 6)
+    for j in range(4, 8):
+        powers = sympy.Poly(series.coeff(z, j) * math.factorial(j), v).all_coeffs()[::-1]
+        assert [int(c) for c in powers] == hermite._signed()[j][: len(powers)]
+        moved = sympy.Poly(series.coeff(z, j).subs(v, v + sympy.Rational(11, 40)), v).all_coeffs()[::-1]
+        assert np.abs(np.array(moved, dtype=float)) == pytest.approx(hermite._around(draw)[j][: len(moved)], rel=1e-12)
 
 
-def test_positive_majorant_is_above_the_signed_coefficients():
-    signed = hermite.omega(60, 0.7, 0.3)
-    positive = hermite._positive(60, 0.7, 0.3, hermite._kept(60))
+@pytest.mark.parametrize("k", [40, 17])
+def test_positive_majorant_is_above_the_signed_coefficients(k):
+    draw = Draw(79, k)
+    signed = hermite.omega(draw, 60, 0.7)
+    positive = hermite._positive(draw, 60, 0.7, draw.folding(62), hermite._kept(60))
     assert (signed[4:41] <= positive[4:41] * (1 + 1e-12)).all()
 
 
-def test_moments_against_integers():
-    """W[i, j] ≥ |E t^{2i}(t² - 1/M)^j| by the binomial theorem in fractions."""
+@pytest.mark.parametrize("k", [10, 4, 19])
+def test_moments_against_chances(k):
+    """|L[y^r (v(1-v) - α)^j]|, v^a being the chance that a given records are all among m of the others."""
     from fractions import Fraction
 
-    others = 19
-    moment = [Fraction(1)]
-    for i in range(9):
-        moment.append(moment[-1] * (2 * i + 1) / (others - 2 * i))
-    table, _ = hermite._log_moments(others, 12)
-    for i in range(3):
+    others, draw = 20, Draw(20, k)
+    p = Fraction(2 * k - 1, 2 * others)
+    alpha = Fraction(sum(m * (others - m) for m in (k - 1, k)), 2 * others * (others - 1))
+    assert float(alpha) == pytest.approx(draw.alpha, rel=1e-15)
+
+    def chance(m, a):
+        return math.prod((Fraction(m - i, others - i) for i in range(a)), start=Fraction(1))
+
+    def times(one, two):
+        out = [Fraction(0)] * (len(one) + len(two) - 1)
+        for i, a in enumerate(one):
+            for j, b in enumerate(two):
+                out[i + j] += a * b
+        return out
+
+    mean, half, plain = hermite._log_moments(draw, 12)
+    for r in range(4):
         for j in range(4):
-            exact = abs(sum(math.comb(j, m) * moment[i + m] * Fraction(-1, others) ** (j - m) for m in range(j + 1)))
-            assert float(exact) <= math.exp(table[i, j]) <= float(exact) * (1 + 1e-9) + 1e-290
+            row = [Fraction(1)]
+            for factor in [[-p, Fraction(1)]] * r + [[-alpha, Fraction(1), Fraction(-1)]] * j:
+                row = times(row, factor)
+            sides = [sum(c * chance(m, a) for a, c in enumerate(row)) for m in (k - 1, k)]
+            for table, exact in ((mean, abs(sides[0] + sides[1]) / 2), (half, abs(sides[0] - sides[1]) / 2)):
+                assert float(exact) <= math.exp(table[r, j]) <= float(exact) * (1 + 1e-9) + 1e-290
+            if j == 0:
+                assert max(abs(side) for side in sides) <= math.exp(plain[r]) * (1 + 1e-12)
 
 
-def test_tail_constant_is_above_the_exact_transform():
-    """E exp(θ·S) of exact halves against C·exp(θ·Aθ/2)."""
+@pytest.mark.parametrize("k", [16, 8])
+def test_folding_and_the_triangle_inequality_only_raise_the_bound(k, monkeypatch):
+    """Few powers of y and no exact power of s - α, against all of them."""
+    draw, norms, eigenvalues = Draw(31, k), np.full(25, 0.4), np.array([0.5, 0.3])
+    norms[:3] = 0.0
+    powers = hermite.quadratic_powers(eigenvalues, 13)
+    full = hermite.majorant(norms, powers, draw, 0.5)
+    monkeypatch.setattr(hermite, "_kept", lambda degree: 8)
+    monkeypatch.setattr(hermite, "EXACT_POWERS", 2)
+    hermite._log_moments.cache_clear()
+    folded = hermite.majorant(norms, powers, draw, 0.5)
+    hermite._log_moments.cache_clear()
+    for one, other in zip(full[:2], folded[:2], strict=True):
+        assert (one <= other * (1 + 1e-9)).all()
+    assert (folded[0][4:9:2] <= 1.2 * full[0][4:9:2]).all()
+
+
+@pytest.mark.parametrize("m", [6, 3, 1, 11])
+def test_tail_constant_is_above_the_exact_transform(m):
+    """E exp(θ·S) of exact draws of 13 against C·exp(κ·Σ(θ·ξ)²/2), κ = (1-2p)/(2 ln((1-p)/p))."""
     f = pool_of("skewed", 14, 2)[1:]
-    half = 0.5 * (f - f.mean(axis=0))
-    signs = np.array([[1 if i in chosen else -1 for i in range(13)] for chosen in itertools.combinations(range(13), 6)])
+    xi = f - f.mean(axis=0)
+    p = m / 13
+    kappa = (1 - 2 * p) / (2 * math.log((1 - p) / p))
+    chosen = np.array(list(itertools.combinations(range(13), m)))
     rng = np.random.default_rng(1)
-    for size in (0.3, 1.0, 3.0):
-        theta = size * rng.standard_normal(2)
-        exact = np.exp(signs @ half @ theta).mean()
-        assert exact <= hermite._sub_gaussian(13) * math.exp(0.5 * float(np.sum((half @ theta) ** 2)))
+    for size in (0.1, 0.3, 1.0, 3.0):
+        for theta in size * rng.standard_normal((20, 2)):
+            exact = np.exp((xi[chosen] @ theta).sum(axis=1)).mean()
+            limit = hermite._sub_gaussian(13, m) * math.exp(0.5 * kappa * float(np.sum((xi @ theta) ** 2)))
+            assert exact <= limit
+    assert 1.0 <= hermite._sub_gaussian(13, m) < 1.4
 
 
 def test_degrees_stay_within_the_pool():
-    assert max(_degrees(_Halves(pool_of("normal", 20, 2)))) <= 14
+    assert max(_degrees(_Whitened(pool_of("normal", 20, 2), 10))) <= 14

@@ -97,8 +97,8 @@ def gaussian(
     train_fraction : float, default 0.5
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}, default "auto"
-        "pairwise" is the paper's bound, O(N²). "exact" is spectral, one column only. "normal" is the smaller of
-        pairwise and a proved normal approximation, any number of columns, draws of one half. "groups" is a sampled
+        "pairwise" is the paper's bound, O(N²). "exact" is spectral, for contributions along one line. "normal" is the smaller of
+        pairwise and a proved normal approximation, any number of columns. "groups" is a sampled
         bound for any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and
         says which: in one column ε̃ of the pool is exact, by solving those records exactly that may be the most
         exposed; in several it is "normal", or "groups" in small pools where "normal" shows nothing.
@@ -355,7 +355,7 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
 def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Array, bool]:
     """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything."""
     f = pool.contributions
-    limits = normal_epsilons(f, scale, delta, progress=progress) if 2 * pool.size == len(f) else np.full(len(f), np.inf)
+    limits = normal_epsilons(f, pool.size, scale, delta, progress=progress)
     shown = np.isfinite(limits)
     rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
     limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))

@@ -1,8 +1,8 @@
-"""Gaussian noise on the sum of a random half of a pool, in any dimension: a bound close to the normal approximation.
+"""Gaussian noise on the sum of a random part of a pool, in any dimension: a bound close to the normal approximation.
 
-Given that a record is inside and given that it is outside, the sum has the same covariance V and means that differ by
-m. Were both laws normal, the record's ε̃ would be that of a shift by u = |V^{-1/2} m|. The laws are not normal; how far
-they are from it is bounded degree by degree (:mod:`whosin.population.sums.hermite`), and for γ = e^ε
+Given that a record is inside and given that it is outside, the sum has nearly the same covariance, V in the mean, and
+means that differ by m. Were both laws normal with V, the record's ε̃ would be that of a shift by u = |V^{-1/2} m|. They
+are not; how far they are from it is bounded degree by degree (:mod:`whosin.population.sums.hermite`), and for γ = e^ε
 
     E_γ ≤ sup_t { Φ(u/2-t) - γΦ(-u/2-t) + R·φ(Φ(c-t)) + τ·[φ(Φ(u/2-t)) + γφ(Φ(-u/2-t))] },
     φ(v) = min(1/2, χ/2 + √(v + χ²/4)),
@@ -29,7 +29,7 @@ from whosin.errors import check_probability
 from whosin.numerics.gaussian_noise import epsilon_for
 from whosin.numerics.roots import smallest_holding
 from whosin.parallel.one_thread import one_thread
-from whosin.population.sums.hermite import majorant, omega, quadratic_powers, scale_of, tail_norms
+from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of, tail_norms
 from whosin.population.sums.pairwise import Progress, check_pool, in_units
 
 __all__ = ["MOST_COLUMNS", "normal_epsilons"]
@@ -54,13 +54,15 @@ _STEP = 1e-4
 _SLACK = 1e-9
 
 
-def normal_epsilons(f: ArrayLike, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
+def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
     """Return for each record an upper limit on ε̃ at δ, infinite where this bound shows nothing.
 
     Parameters
     ----------
     f : array-like, shape (N,) or (N, d)
-        What each record adds to the sum; N is even and a half is drawn.
+        What each record adds to the sum.
+    k : int
+        How many of the records are drawn.
     scale : float
         Standard deviation of the noise in each coordinate.
     delta : float
@@ -74,7 +76,7 @@ def normal_epsilons(f: ArrayLike, scale: float, delta: float, *, progress: Progr
     Examples
     --------
     >>> import numpy as np
-    >>> epsilons = normal_epsilons(np.linspace(-1, 1, 32).reshape(16, 2), 5.0, 0.01)
+    >>> epsilons = normal_epsilons(np.linspace(-1, 1, 32).reshape(16, 2), 8, 5.0, 0.01)
     >>> round(float(epsilons.max()), 3), round(float(epsilons[8]), 3)  # the ends stand out, the middle is hidden
     (0.422, 0.0)
     """
@@ -82,13 +84,13 @@ def normal_epsilons(f: ArrayLike, scale: float, delta: float, *, progress: Progr
     delta = check_probability("delta", delta)
     count, columns = pool.shape
     limits = np.full(count, np.inf)
-    if count % 2 or count < LEAST_RECORDS or columns > MOST_COLUMNS or not 0.0 < delta < 1.0:
+    if count < LEAST_RECORDS or not 2 <= k <= count - 2 or columns > MOST_COLUMNS or not 0.0 < delta < 1.0:
         return limits
     with one_thread, np.errstate(over="ignore", invalid="ignore"):  # series that grow beyond bounds are cut before
-        halves = _Halves(pool / scale)
-        groups = list(_groups(halves.shifts))
+        whitened = _Whitened(pool / scale, k)
+        groups = list(_groups(whitened.shifts))
         for done, group in enumerate(groups):
-            limits[group] = _group_limits(halves, group, delta)
+            limits[group] = _group_limits(whitened, group, delta)
             if progress is not None:
                 progress((done + 1) / len(groups))
     return limits
@@ -103,27 +105,27 @@ def _groups(shifts: Array) -> Iterator[NDArray[np.int64]]:
         yield np.flatnonzero(steps == step)
 
 
-class _Halves:
+class _Whitened:
     """The whitened pool, and the norms of sums over it that the error needs, for each record.
 
-    With ξ_j = (f_j - mean)/2 and V = 1 + (N/(N-1))·Σξξᵀ (noise of scale 1), η_j = V^{-1/2} ξ_j. Leaving record x out
-    moves the mean by ξ_x/(N-1) and takes (N/(N-1))²·ξ_xξ_xᵀ from V: whitening by what is left stretches the direction
-    e of η_x by 1/√(1-q), q = (N/(N-1))²·|η_x|², and the shift is u² = 4q/(1-q).
+    With ξ_j = f_j - mean and V = 1 + α·Σξξᵀ (noise of scale 1), η_j = V^{-1/2} ξ_j. Leaving record x out moves the mean
+    by ξ_x/(N-1) and takes α·N/(N-1)·ξ_xξ_xᵀ from V: whitening by what is left stretches the direction e of η_x by
+    1/√(1-q), q = α·N/(N-1)·|η_x|², and the shift is u² = (N/(N-1))²·|η_x|²/(1-q).
     """
 
-    def __init__(self, pool: Array) -> None:
+    def __init__(self, pool: Array, k: int) -> None:
         self.others = len(pool) - 1
+        self.draw = Draw(self.others, k)
         growth = 1.0 + 1.0 / self.others
-        half = 0.5 * (pool - pool.mean(axis=0))
-        covariance = np.eye(pool.shape[1]) + growth * (half.T @ half)
+        centred = pool - pool.mean(axis=0)
+        covariance = np.eye(pool.shape[1]) + self.draw.alpha * (centred.T @ centred)
         values, vectors = np.linalg.eigh(covariance)
-        self.eta = half @ (vectors / np.sqrt(values))
+        self.eta = centred @ (vectors / np.sqrt(values))
         norms = np.linalg.norm(self.eta, axis=1)
         self.directions = self.eta / np.maximum(norms, 1e-300)[:, None]
         self.lengths = norms * (1.0 + _SLACK)
-        q = growth**2 * self.lengths**2
-        self.stretch = 1.0 / (1.0 - q)
-        self.shifts = 2.0 * np.sqrt(q * self.stretch)
+        self.stretch = 1.0 / (1.0 - self.draw.alpha * growth * self.lengths**2)
+        self.shifts = growth * self.lengths * np.sqrt(self.stretch)
         self.eigenvalues = np.clip(1.0 - 1.0 / values[::-1], 0.0, None) * (1.0 + _SLACK) + 1e-15
 
     @cached_property
@@ -238,10 +240,14 @@ class _Halves:
 class _Error:
     """How far the two laws of some records are from normal: upper limits by degree, D^k times the k-th."""
 
-    unshared: Array
-    """The part that the two laws do not share."""
+    alike: Array
+    """What both laws have in common and a normal law along e would not have."""
+    apart: Array
+    """Half the difference of the two laws."""
     shared: Array
-    """Σ k!·[Ψ_k]² up to each degree."""
+    """Σ k!·[Ψ_k]² of their mean up to each degree."""
+    parted: Array
+    """The same of half their difference."""
     tails: Array
     """The norm of everything beyond each degree."""
 
@@ -250,46 +256,52 @@ class _Error:
         return len(self.tails) - 1
 
 
-def _error(halves: _Halves, group: NDArray[np.int64], degree: int) -> _Error | None:
-    """Return the error of a group with the series cut at a degree; None where it cannot help."""
+def _squares(numbers: Array, scale: float) -> Array:
+    """Σ k!·(k-th number)² up to each degree."""
     from scipy.special import gammaln
 
-    others, scale = halves.others, scale_of(degree)
-    whole, cross = (part[group].max(axis=0) for part in halves.norms)
-    unit = halves.longest(group)
+    k = np.arange(len(numbers))
+    logs = gammaln(k + 1) - 2.0 * k * math.log(scale) + 2.0 * np.log(numbers + 1e-300)
+    return np.asarray(np.cumsum(np.exp(logs)) * (1.0 + 1e-9))
+
+
+def _error(whitened: _Whitened, group: NDArray[np.int64], degree: int) -> _Error | None:
+    """Return the error of a group with the series cut at a degree; None where it cannot help."""
+    draw, scale = whitened.draw, scale_of(degree)
+    whole, cross = (part[group].max(axis=0) for part in whitened.norms)
+    unit = whitened.longest(group)
     powers = unit ** np.arange(9)
-    norms, crossing = np.zeros((2, degree + 1))
+    norms = np.zeros(degree + 1)
     norms[3:9], norms[8:] = (whole / powers)[3:9], (whole / powers)[8]
-    crossing[:] = math.sqrt(2.0) * norms
-    crossing[3] = norms[3]
-    eigenvalues = halves.eigenvalues / (1.0 + 1.0 / others)
+    crossing = math.sqrt(2.0) * norms
+    crossing[3] = min(cross[3] / powers[3], norms[3])
+    eigenvalues = whitened.eigenvalues / draw.alpha
     log_powers = quadratic_powers(eigenvalues, degree // 2 + 1)
     log_across = quadratic_powers(eigenvalues[1:], degree // 2 + 1)
-    full, rounding = majorant(norms, log_powers, others, unit)
-    k = np.arange(degree + 1)
-    tails = tail_norms(halves.eigenvalues, others, degree)
-    full *= 1.0 + rounding
-    full[:3] = 0.0
-    shared = np.cumsum(np.exp(gammaln(k + 1) - 2.0 * k * math.log(scale) + 2.0 * np.log(full + 1e-300))) * (1.0 + 1e-9)
-    if not np.nanmin((np.sqrt(shared) + tails)[4:]) < 1.0:
+    mean, apart, rounding = majorant(norms, log_powers, draw, unit)
+    tails = tail_norms(whitened.eigenvalues, draw, degree)
+    mean *= 1.0 + rounding
+    apart *= 1.0 + rounding
+    mean[:3] = apart[:2] = 0.0  # means are taken out, and the mean of the variances
+    shared, parted = _squares(mean, scale), _squares(apart, scale)
+    if not np.nanmin((np.sqrt(shared + parted) + tails)[4:]) < 1.0:
         return None
     log_crossing = log_powers + 0.5 * np.log(-np.expm1(np.minimum(2.0 * (log_across - log_powers), -1e-12)))
-    moved, _ = majorant(
-        norms + _STEP * crossing, np.logaddexp(log_powers, log_crossing + math.log(_STEP)), others, unit
+    moved, _, _ = majorant(
+        norms + _STEP * crossing, np.logaddexp(log_powers, log_crossing + math.log(_STEP)), draw, unit
     )
-    slope = (moved * (1.0 + rounding) - full * (1.0 - 2.0 * rounding)) / _STEP
-    linear = omega(degree, scale * unit, (degree + 3) / (others - degree - 2))[:, 0]
+    slope = (moved * (1.0 + rounding) - mean * (1.0 - 2.0 * rounding)) / _STEP
+    linear = omega(draw, degree, scale * unit)[:, 0]
     for p in (4, 6, 8):  # in the term that is linear in T_p signs may cancel
         slope[p] -= linear[p] * max(0.0, crossing[p] - cross[p] / powers[p]) * (1.0 - 1e-9)
-    unshared = np.where(k % 2 == 0, np.clip(slope, 0.0, full), full)
-    return _Error(unshared, shared, tails)
+    return _Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails)
 
 
-def _group_limits(halves: _Halves, group: NDArray[np.int64], delta: float) -> Array:
+def _group_limits(whitened: _Whitened, group: NDArray[np.int64], delta: float) -> Array:
     """Limits of the records of one group: cells of like shift share one search, at the better of several degrees."""
-    errors = [error for degree in _degrees(halves) if (error := _error(halves, group, degree)) is not None]
+    errors = [error for degree in _degrees(whitened) if (error := _error(whitened, group, degree)) is not None]
     limits = np.full(len(group), np.inf)
-    shifts = halves.shifts[group] * (1.0 + _SLACK)
+    shifts = whitened.shifts[group] * (1.0 + _SLACK)
     if not errors:
         return limits
     floor = max(float(shifts.max()) / 8.0, 1e-12)
@@ -301,12 +313,13 @@ def _group_limits(halves: _Halves, group: NDArray[np.int64], delta: float) -> Ar
     return limits
 
 
-def _degrees(halves: _Halves) -> list[int]:
+def _degrees(whitened: _Whitened) -> list[int]:
     """Where to cut the series: far enough for a small tail, but not where it begins to grow."""
-    columns = halves.eta.shape[1]
-    largest = min(float(halves.eigenvalues.max()), 1.0 - 1e-6)
+    columns = whitened.eta.shape[1]
+    largest = min(float(whitened.eigenvalues.max()), 1.0 - 1e-6)
+    largest = min(largest * max(1.0, whitened.draw.heaviness - 1.0), 1.0 - 1e-6)
     first = 2.2 * (15 + columns) / max(-math.log(max(largest, 1e-6)), 1e-4)
-    top = min(first, halves.others - 5, LARGEST_DEGREE)
+    top = min(first, whitened.others - 5, LARGEST_DEGREE)
     return sorted({2 * (max(8, int(share * top)) // 2) for share in SHARES}, reverse=True)
 
 
@@ -367,7 +380,7 @@ def _divergence(error: _Error, low: float, high: float, epsilon: float, target: 
 def _cuts(error: _Error, gamma: float) -> list[int]:
     """Degrees to cut at: the one with the least sum of errors, and some below it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sqrt(error.shared) + 0.5 * (1.0 + gamma) * error.tails
+        total = np.sqrt(error.shared + error.parted) + 0.5 * (1.0 + gamma) * error.tails
     first = 4 + int(np.nanargmin(total[4:]))
     return sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True)
 
@@ -375,7 +388,8 @@ def _cuts(error: _Error, gamma: float) -> list[int]:
 def _unshared_norm(error: _Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
     """R: the norm over N(c, 1) of the error up to the degree, for every shift in [low, high].
 
-    Degree k has Σ_m [F_{k-m}]·|(u/2-c)^m ∓ γ(-u/2-c)^m|/m!. Beyond m = 120 the terms sum to less than 1e-18 of the
+    Degree k has Σ_m [F_{k-m}]·|(u/2-c)^m ∓ γ(-u/2-c)^m|/m!, minus for what both laws have in common and plus for half
+    their difference. Beyond m = 120 the terms sum to less than 1e-18 of the
     norm of F as (u/2 + c)²·(degree + 121) ≤ 900.
     """
     from scipy.special import gammaln
@@ -387,18 +401,16 @@ def _unshared_norm(error: _Error, gamma: float, low: float, high: float, centre:
     ends = inner[:, None] ** m
     first = np.where((m % 2 == 0) & (inner[0] * inner[1] < 0), 0.0, ends.min(axis=0)), ends.max(axis=0)
     reach = outer[:, None] ** m  # (-u/2-c)^m but for its sign
-    k = np.arange(degree + 1)
-    f = error.unshared[: degree + 1]
     total = np.zeros(degree + 121)
-    for parity in (0, 1):
-        sign = np.where(m % 2 == 0, 1.0, -1.0) * (-1.0 if parity == 0 else 1.0) * gamma
+    for part, turned in ((error.alike, -gamma), (error.apart, gamma)):
+        sign = np.where(m % 2 == 0, turned, -turned)
         apart = np.maximum(
             np.abs(first[1] + np.where(sign > 0, sign * reach[1], sign * reach[0])),
             np.abs(first[0] + np.where(sign > 0, sign * reach[0], sign * reach[1])),
         )
         apart += 400.0 * 2.0**-52 * (np.abs(first[1]) + gamma * reach[1])
-        total += np.convolve(np.where(k % 2 == parity, f, 0.0), apart * weights)
+        total += np.convolve(part[: degree + 1], apart * weights)
     n = np.arange(len(total))
     logs = gammaln(n + 1) - 2.0 * n * math.log(scale) + 2.0 * np.log(total + 1e-300)
-    beyond = 1e-18 * (1.0 + gamma) * math.sqrt(float(error.shared[degree]))
+    beyond = 1e-18 * (1.0 + gamma) * math.sqrt(float(error.shared[degree] + error.parted[degree]))
     return math.sqrt(float(np.sum(np.exp(logs)))) * (1.0 + 1e-9) + beyond
