@@ -97,11 +97,11 @@ def gaussian(
     train_fraction : float, default 0.5
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}, default "auto"
-        "pairwise" is the paper's bound, O(N²). "exact" is spectral, for contributions along one line. "normal" is the smaller of
-        pairwise and a proved normal approximation, any number of columns. "groups" is a sampled
-        bound for any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and
-        says which: in one column ε̃ of the pool is exact, by solving those records exactly that may be the most
-        exposed; in several it is "normal", or "groups" in small pools where "normal" shows nothing.
+        "pairwise" is the paper's bound, O(N²). "exact" is spectral, for contributions along one line. "normal" is the
+        smaller of pairwise and a proved normal approximation, any number of columns. "groups" is a sampled bound for
+        any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which:
+        along one line ε̃ of the pool is exact, by solving those records exactly that may be the most exposed;
+        otherwise it is "normal", or "groups" in small pools where "normal" shows nothing.
     confidence_level : float, default 0.95
         Probability that the limit of "groups" holds.
     journal : path, optional
