@@ -67,6 +67,19 @@ def test_statistics_by_name(people, tmp_path):
     assert np.size(protect(people, tmp_path, *quartiles)["value"]) == 2
     line = protect(people, tmp_path, "--statistic", "regression", "--columns", "age,pay", "--gaps", "drop")
     assert line["columns"] == ["intercept", "age"]
+    assert line["certificate"]["estimator"] == "vector of regression coefficients"
+    assert cells["certificate"]["estimator"] == "histogram"
+
+
+def test_columns_without_numbers_are_named_with_those_that_have_some(people, tmp_path):
+    words = people.with_name("words.csv")
+    words.write_text("born;name;age\n31.01.1990;x;1\n01.02.1991;y;2\n")
+    for name, cell in (("born", "1990-01-31 00:00:00"), ("name", "'x'")):
+        seen = run("population", "gaussian", words, "--clip", 50, *GAUSSIAN[:4], "--columns", name)
+        message = (
+            f"words.csv line 2 column {name!r} must be a number, got {cell}; --columns chooses others, such as age"
+        )
+        assert (seen.exit_code, message in seen.stderr) == (2, True), seen.stderr
 
 
 def test_what_cells_and_coefficients_are():
@@ -83,7 +96,12 @@ def test_what_cells_and_coefficients_are():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--statistic", "histogram"), "--edges goes with --statistic histogram"),
+        (("--statistic", "histogram"), "--statistic histogram needs --edges, such as 0,18,65,120"),
+        (("--statistic", "quantiles"), "--statistic quantiles needs --quantiles, such as 0.25"),
+        (
+            ("--statistic", "mode"),
+            "must be one of mean, sum, median, cov, count, histogram, quantiles, regression, got",
+        ),
         (("--statistic", "mean", "--quantiles", "0.5"), "--quantiles goes with --statistic quantiles"),
         (("--statistic", "histogram", "--columns", "age,sex", "--edges", "0,1"), "once for each column (age, sex)"),
         (("--statistic", "histogram", "--columns", "age", "--edges", "1,0"), "two or more rising numbers"),

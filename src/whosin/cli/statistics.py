@@ -15,6 +15,7 @@ __all__ = ["NAMES", "statistics_of"]
 Array = NDArray[np.float64]
 
 NAMES = ("count", "histogram", "quantiles", "regression")
+_EXAMPLES = {"--edges": "0,18,65,120 (public limits of the cells)", "--quantiles": "0.25,0.5,0.75"}
 
 
 def statistics_of(
@@ -26,9 +27,16 @@ def statistics_of(
     contingency table of all their cells; values outside the edges count in no cell. quantiles: of each column.
     regression: intercept and coefficients of the last column on the others, by least squares.
     """
+    from whosin.protection.estimators import STATISTICS
+
     for option, value, use in (("--edges", edges, "histogram"), ("--quantiles", quantiles, "quantiles")):
-        if (value is not None) != (use in names):
-            raise InputTypeError(f"{option} goes with --statistic {use}, and --statistic {use} with {option}")
+        if value is None and use in names:
+            raise InputTypeError(f"--statistic {use} needs {option}, such as {_EXAMPLES[option]}")
+        if value is not None and use not in names:
+            raise InputTypeError(f"{option} goes with --statistic {use}")
+    unknown = next((name for name in names if name not in (*STATISTICS, *NAMES)), None)
+    if unknown is not None:
+        raise InputError(f"--statistic must be one of {', '.join((*STATISTICS, *NAMES))}, got {unknown!r}")
     if len(set(names)) < len(names):
         raise InputError(f"--statistic must name each statistic once, got {', '.join(names)}")
     found = {name: _statistic(name, edges, quantiles, columns) for name in names}
@@ -39,19 +47,25 @@ def _statistic(name: str, edges: Sequence[str] | None, quantiles: str | None, co
     from whosin.protection import SumQuery
 
     if name == "count":
-        return SumQuery(lambda records: (records != 0).astype(float), average=False)
+        return SumQuery(lambda records: (records != 0).astype(float), False, "count of cells that are not 0")
     if name == "histogram":
-        return SumQuery(_cells([_numbers("--edges", part) for part in edges or ()], columns), average=False)
+        return SumQuery(_cells([_numbers("--edges", part) for part in edges or ()], columns), False, name)
     if name == "quantiles":
         levels = _numbers("--quantiles", quantiles or "")
         if ((levels < 0) | (levels > 1)).any():
             raise InputError(f"--quantiles must be numbers from 0 to 1, got {quantiles}")
-        return lambda records: np.quantile(records, levels, axis=0)
+        return _named("vector of quantiles", lambda records: np.quantile(records, levels, axis=0))
     if name == "regression":
         if len(columns) < 2:
             raise InputError(f"--statistic regression must have two columns or more, got {', '.join(columns)}")
-        return _coefficients
+        return _named("vector of regression coefficients", _coefficients)
     return name
+
+
+def _named(name: str, estimate: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Give a function the name that certificates say."""
+    estimate.__name__ = name
+    return estimate
 
 
 def _numbers(option: str, text: str) -> Array:

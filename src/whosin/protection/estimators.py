@@ -39,6 +39,8 @@ class SumQuery:
         From the records to an array with one row per record: what each adds. The records themselves by default.
     average : bool, default True
         Divide by the number of records drawn.
+    name : str, optional
+        What certificates call it; by default by the function, such as "mean of f".
 
     Examples
     --------
@@ -54,6 +56,7 @@ class SumQuery:
 
     f: Callable[..., Any] | None = None
     average: bool = True
+    name: str | None = None
 
     def __post_init__(self) -> None:
         if self.f is not None:
@@ -218,8 +221,9 @@ def _sum(query: SumQuery, pool: Pool) -> Sum:
         raise InputError(
             f"f must hold finite numbers, got {flat[row].tolist()} at record {row} ({int(bad.sum())} such)"
         )
-    name = "values" if query.f is None else _name(query.f)
-    return Sum(_summable(contributions), query.average, f"{'mean' if query.average else 'sum'} of {name}")
+    called = "values" if query.f is None else _name(query.f)
+    name = query.name or f"{'mean' if query.average else 'sum'} of {called}"
+    return Sum(_summable(contributions), query.average, name)
 
 
 def _summable(contributions: Array) -> Array:

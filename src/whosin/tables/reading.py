@@ -351,7 +351,10 @@ def _numbers(found: _Read, name: str, path: Path, gaps: str) -> NDArray[np.float
     strange = numbers.is_null() & ~missing if gaps == "drop" else numbers.is_null() | missing
     if strange.any():
         row = int(strange.arg_max() or 0)
-        other = f"{series[row]!r}; choose other columns"
+        numbers_in = [name for name, cells in found.series.items() if cells.dtype.is_numeric()]
+        listed = ", ".join(numbers_in[:12]) + (", …" if len(numbers_in) > 12 else "")
+        shown = repr(series[row]) if isinstance(series[row], str) else str(series[row])
+        other = f"{shown}; columns= chooses others" + (f", such as {listed}" if listed else "")
         got = "a missing cell; gaps='drop' leaves such rows out" if missing[row] else other
         raise InputError(f"{path.name} {found.place(row)} column {name!r} must be a number, got {got}")
     return numbers.fill_null(np.nan).to_numpy()
