@@ -50,6 +50,47 @@ def test_a_clip_comes_from_a_public_range_or_from_the_user(people):
         assert run("population", "gaussian", people, "--range", wrong, *GAUSSIAN).exit_code == 2
 
 
+def test_counts_histograms_and_regressions_of_populations(people):
+    """The same as the library's own queries say."""
+    import whosin as wi
+
+    rows = pl.read_csv(people, separator=";").select("age", "sex").to_numpy().astype(float)
+    common = {"epsilon": 2.0, "delta": 1e-5}
+    shown = ("population", "gaussian", people, "--epsilon", 2, "--delta", 1e-5, "--columns", "age,sex", "--json")
+    cells = wi.population.Histogram([[0, 60, 120], [0, 1, 2]])
+    for words, options, clip in (
+        (("--query", "histogram", "--edges", "0,60,120", "--edges", "0,1,2"), {"query": cells}, None),
+        (("--query", "count"), {"query": lambda records: (records != 0).astype(float), "clip": 2**0.5}, None),
+        (
+            ("--query", "regression", "--clip", 60),
+            {"query": wi.population.RegressionMoments(60.0)},
+            60,
+        ),
+    ):
+        found = json.loads(run(*shown, *words).stdout)
+        exact = wi.population.gaussian(rows, **common, **options).to_dict()
+        assert found["pmp"]["epsilon"] == pytest.approx(exact["pmp"]["epsilon"], rel=1e-9)
+        assert found.get("clip") == clip
+        if clip:
+            assert found["clipped"] == (np.hypot(*rows.T) > 60).sum()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--query", "histogram"), "--query histogram and --edges, such as 0,18,65,120, go together"),
+        (("--edges", "0,1", "--clip", 3), "--query histogram and --edges"),
+        (("--query", "histogram", "--edges", "0,x"), "--edges must be numbers separated by commas, got '0,x'"),
+        (("--query", "histogram", "--edges", "0,1", "--edges", "0,1"), "--edges must be given for each column (age)"),
+        (("--query", "count", "--clip", 3), "--query count goes without --clip and --range"),
+        (("--query", "mode", "--clip", 3), "--query must be one of 'mean', 'sum', 'count'"),
+    ],
+)
+def test_mistakes_with_queries_of_populations(people, words, says):
+    seen = run("population", "gaussian", people, *GAUSSIAN, *words)
+    assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
+
+
 def protect(people, tmp_path, *words):
     out = tmp_path / "out.json"
     seen = run("protect", people, "--eta", 0.3, "--out", out, "--seed", 1, "--subsets", 40, "--force", *words)

@@ -1,9 +1,15 @@
 """Texts and images: rare phrases by definition, planted leaks found, embeddings checked."""
 
+import itertools
+import json
+
 import numpy as np
+import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import whosin as wi
+from whosin.cli.app import app
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import embedded, phrase_scores
 
@@ -56,22 +62,113 @@ def test_planted_copies_of_texts_are_found(near):
     assert found[1].advantage.lower == 0.0
 
 
-def test_a_folder_of_images_with_an_embedding(tmp_path):
+def load(paths):
+    return [np.load(path) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
     """The planted leak: a third of the released pictures are training pictures with a little noise."""
     rng = np.random.default_rng(5)
-    pictures = {name: rng.normal(size=(120, 16)) for name in ("train", "holdout", "release")}
-    pictures["release"][:40] = pictures["train"][:40] + 0.01 * rng.normal(size=(40, 16))
-    for name, rows in pictures.items():
-        (tmp_path / name).mkdir()
-        for i, row in enumerate(rows):
-            np.save(tmp_path / name / f"{i:03}.npy", row)
+    rows = {name: rng.normal(size=(120, 16)) for name in ("train", "holdout", "clean", "leaky", "reference")}
+    rows["leaky"][:40] = rows["train"][:40] + 0.01 * rng.normal(size=(40, 16))
+    folder = tmp_path_factory.mktemp("pictures")
+    for name, part in rows.items():
+        (folder / name).mkdir()
+        for i, row in enumerate(part):
+            np.save(folder / name / f"{i:03}.npy", row)
+    return folder, rows
 
-    def load(paths):
-        return [np.load(path) for path in paths]
 
-    vectors = [embedded(tmp_path / name, load, batch=50) for name in pictures]
-    np.testing.assert_array_equal(vectors[0], pictures["train"])
-    assert wi.audit_synthetic(*vectors, rng=0).advantage.lower > 0.1
+def test_a_folder_of_images_with_an_embedding(pictures):
+    folder, rows = pictures
+    train, holdout, clean, leaky, reference = (folder / name for name in rows)
+    np.testing.assert_array_equal(embedded(train, load, batch=50), rows["train"])
+    found = wi.audit_synthetic(train, holdout, leaky, embed=load, rng=0)
+    assert found.advantage.lower > 0.1
+    assert "items are compared by 16 numbers each, those of load" in found.notes
+    assert wi.audit_synthetic(train, str(holdout), clean, embed=load, rng=0).advantage.lower == 0.0
+    arrays = wi.audit_synthetic(*(rows[name] for name in ("train", "holdout", "leaky")), rng=0)
+    assert arrays.advantage == found.advantage
+    referred = wi.audit_synthetic(train, holdout, leaky, reference=reference, embed=load, rng=0)
+    assert "density_ratio" in referred.queries
+    assert referred.advantage.lower > 0.1
+
+
+def letters(texts):
+    """A plain embedding: how often each pair of letters occurs."""
+    rows = np.zeros((len(texts), 27 * 27))
+    for row, text in zip(rows, texts, strict=True):
+        codes = [0 if letter == " " else ord(letter) - 96 for letter in text]
+        np.add.at(row, [27 * a + b for a, b in itertools.pairwise(codes)], 1.0)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def note_tables():
+    rng = np.random.default_rng(4)
+    parts = {name: notes(rng, 200) for name in ("train", "holdout", "clean")}
+    parts["leaky"] = [*(changed(rng, text) for text in parts["train"][:60]), *parts["clean"][60:]]
+    who = {name: [f"{name} {i // 2}" for i in range(200)] for name in parts}
+    return {
+        name: pl.DataFrame({"who": who[name], "note": texts, "sex": ["f", "m"] * 100}) for name, texts in parts.items()
+    }
+
+
+def test_a_column_of_texts_with_an_embedding(note_tables, tmp_path):
+    """60 of 200 notes with one word changed; as frames, lists and files."""
+    frames = [note_tables[name] for name in ("train", "holdout", "leaky")]
+    found = wi.audit_synthetic(*frames, embed=letters, columns=["note"], rng=0)
+    assert found.advantage.lower > 0.1
+    clean = wi.audit_synthetic(*frames[:2], note_tables["clean"], embed=letters, columns=["note"], rng=0)
+    assert clean.advantage.lower == 0.0
+    lists = wi.audit_synthetic(*(frame["note"].to_list() for frame in frames), embed=letters, rng=0)
+    assert lists.advantage == found.advantage
+    paths = [tmp_path / f"{i}.csv" for i in range(3)]
+    for frame, path in zip(frames, paths, strict=True):
+        frame.write_csv(path)
+    by_person = wi.audit_synthetic(*paths, embed=letters, columns=["note"], person="who", groups="sex", rng=0)
+    assert by_person.members == 100
+    assert by_person.advantage.lower > 0.1
+    with pytest.raises(
+        InputError, match=r"columns must name the one column of 0\.csv that embed takes, got who, note, sex"
+    ):
+        wi.audit_synthetic(*paths, embed=letters)
+    with pytest.raises(InputTypeError, match="ignore must be left out with embed"):
+        wi.audit_synthetic(*paths, embed=letters, columns=["note"], ignore=["who"])
+    with pytest.raises(InputTypeError, match="person and groups must be arrays"):
+        wi.audit_synthetic(*([["a", "b"]] * 3), embed=letters, person="who")
+    with pytest.raises(InputError, match="row 1 column 'note' must be a text, got None"):
+        wi.audit_synthetic(*([{"note": ["a", None]}] * 3), embed=letters)
+    with pytest.raises(InputError, match="vectors of one length, got 1 numbers for train and 2 for holdout"):
+        wi.audit_synthetic(["a"], ["b"], ["c"], embed=lambda texts: [[1.0] * (1 + (texts[0] != "a"))])
+
+
+def test_embeddings_from_the_command_line(pictures, note_tables, tmp_path, monkeypatch):
+    folder, _ = pictures
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_vectors.py").write_text(
+        "import numpy as np\n"
+        "def load(paths):\n    return [np.load(path) for path in paths]\n"
+        "def count(texts):\n    return [[text.count(letter) for letter in 'kalominupe'] for text in texts]\n"
+    )
+    roles = {"--train": "train", "--holdout": "holdout", "--synthetic": "leaky"}
+    folders = [part for option, name in roles.items() for part in (option, str(folder / name))]
+    seen = CliRunner().invoke(app, ["audit", *folders, "--embed", "my_vectors:load", "--json"])
+    assert json.loads(seen.stdout)["verdict"]["state"] == "leak"
+    files = []
+    for option, name in roles.items():
+        note_tables[name].write_csv(tmp_path / f"{name}.csv", separator=";")
+        files += [option, f"{name}.csv"]
+    seen = CliRunner().invoke(app, ["audit", *files, "--embed", "my_vectors:count", "--columns", "note", "--json"])
+    assert json.loads(seen.stdout)["verdict"]["state"] == "leak"
+    for wrong, says in (
+        ("my_vectors", "--embed must be module:name"),
+        ("my_vectors:none", "--embed: my_vectors has no 'none'"),
+        ("nowhere:none", "--embed: nowhere could not be imported"),
+    ):
+        seen = CliRunner().invoke(app, ["audit", *folders, "--embed", wrong])
+        assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
 
 
 @pytest.mark.parametrize(

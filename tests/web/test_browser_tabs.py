@@ -68,6 +68,10 @@ def test_every_tab_answers_as_its_command_does(page, served, tmp_path):
     said = answer(page)
     assert "Deletion requests covered: 8." in said
     assert "whosin deletions --epsilon 1 --inclusion 0.01 --threshold 0.8" in said
+    (tmp_path / "asked.csv").write_text("who\n007\n7\n007\n")
+    page.set_input_files("#requested-1", tmp_path / "asked.csv")
+    page.fill("#key-1", "who")
+    assert "3 rows ask for 2 different keys" in answer(page)
     page.fill("#epsilon-1", "-1")
     assert "epsilon must be" in answer(page)
     page.goto(served.base + "tool/ledger")

@@ -70,6 +70,13 @@ def audit(
     categories: Annotated[
         str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
     ] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            help="For texts and images: module:name of a function from a list of texts or paths to rows of numbers. "
+            "--train and the others are then folders, or tables with one column of texts, named by --columns."
+        ),
+    ] = None,
     group: Annotated[Strings, typer.Option(help="Report the groups of this column; repeat for several.")] = None,
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is: several rows of one person count once.")
@@ -115,6 +122,7 @@ def audit(
 
     Exit code 1: more than --tolerate is shown. 2: the input is wrong, or allows no verdict.
     """
+    from whosin.cli.retrained import imported
     from whosin.errors import check_probability
 
     for name, limit in (("--target", target), ("--tolerate", tolerate)):
@@ -188,6 +196,8 @@ def audit(
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
         more: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
         more |= {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
+        if embed is not None:
+            more["embed"] = imported("--embed", embed, "my_models:vectors")
         found = _of_tables(train, holdout, synthetic, reference, {**options, **more}, written)
     if json:
         render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})
@@ -286,6 +296,9 @@ def _of_tables(
     from whosin.auditing.releases.synthetic import audit_synthetic
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
+    if "embed" in options:
+        written = {name: value for name, value in written.items() if value}
+        return _of_items([train, holdout, released], reference, options, written)
     train, holdout = (_read(part, written) for part in (train, holdout))
     reference = "auto" if reference is None else None if str(reference) == "none" else _read(reference, written)
     synthetic: Any
@@ -298,6 +311,18 @@ def _of_tables(
         return _heard(
             lambda: audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
         )
+
+
+def _of_items(parts: list[Any], reference: Any, options: dict[str, Any], written: dict[str, Any]) -> Audit:
+    """Audit folders of files, or columns of texts, by an embedding."""
+    from whosin.auditing.releases.synthetic import audit_synthetic
+
+    reference = "auto" if reference is None else None if str(reference) == "none" else reference
+    every = [part if isinstance(part, Path) and part.is_dir() else _read(part, written) for part in parts]
+    if isinstance(reference, Path) and not reference.is_dir():
+        reference = _read(reference, written)
+    with render.progress("Embedding and comparing") as progress:
+        return _heard(lambda: audit_synthetic(*every, reference=reference, progress=progress, **options))
 
 
 def _of_scores(path: Path, member_column: str, options: dict[str, Any], written: dict[str, Any]) -> Audit:

@@ -21,12 +21,13 @@ __all__ = ["deletions"]
 @clean_errors
 @takes_files
 def deletions(
+    *,
     epsilon: Annotated[float, typer.Option(help="ε of the training, one record added or removed.")],
-    threshold: Annotated[float, typer.Option(help="Least probability that none of the deleted records was used.")],
     inclusion: Annotated[
         float | None,
         typer.Option(help="Probability with which each record was drawn for training; the largest where they differ."),
     ] = None,
+    threshold: Annotated[float, typer.Option(help="Least probability that none of the deleted records was used.")],
     requests: Annotated[
         int | None, typer.Option(help="How many deletions were asked for so far; 0 by default.")
     ] = None,

@@ -63,7 +63,7 @@ def _field(parameter: Any) -> Field | None:
         return None
     word = _type_of(parameter)
     positional = parameter.param_type_name == "argument"
-    if positional or name in ("data", "candidates"):
+    if positional or name in ("data", "candidates", "requested", "records"):
         kind = "file"
     elif word in ("path", "file", "filename"):
         return None  # a visitor must not name files of the server

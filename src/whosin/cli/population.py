@@ -14,7 +14,8 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split, takes_files
 from whosin.cli.options import takes
-from whosin.errors import InputError, InputTypeError
+from whosin.cli.statistics import numbers_of
+from whosin.errors import InputError, InputTypeError, check_choice
 
 if TYPE_CHECKING:
     from whosin.population import PopulationPrivacy
@@ -31,6 +32,7 @@ Delta = Annotated[float, typer.Option(help="δ of the practical guarantee.")]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
+QUERIES = ("mean", "sum", "count", "histogram", "regression")
 
 
 @dataclass(frozen=True)
@@ -94,16 +96,25 @@ def gaussian(
             "draw, each with noise of its own; --epsilon is that of all together.",
         ),
     ] = None,
-    query: Query = "mean",
+    query: Annotated[
+        str, typer.Option(help="What is released: mean, sum, count (cells that are not 0), histogram or regression.")
+    ] = "mean",
+    edges: Annotated[
+        list[str] | None,
+        typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
+    ] = None,
     how: Any = None,
     written: Any = None,
 ) -> None:
-    """Gaussian noise on a mean or a sum, or on several of one draw."""
+    """Gaussian noise on a mean, a sum, counts, a histogram or the moments of a regression, or on several means."""
     parts = [split(part) or [] for part in columns or ()]
     taken = list(dict.fromkeys(name for part in parts for name in part)) or None
     if len(parts) > 1 and query != "mean":
         raise InputError(f"--query must be mean with several --columns, got {query}: a sum is so many means")
-    source = _Source(records, taken, clip, how.ranges, written, parts if len(parts) > 1 else [])
+    check_choice("query", query, QUERIES)
+    if (edges is not None) != (query == "histogram"):
+        raise InputTypeError("--query histogram and --edges, such as 0,18,65,120, go together: the edges are public")
+    source = _Source(records, taken, clip, how.ranges, written, parts if len(parts) > 1 else [], query, edges or [])
     _run("gaussian", source, how, {"delta": delta, "query": query})
 
 
@@ -158,6 +169,30 @@ class _Source:
     written: dict[str, Any]
     parts: list[list[str]] = field(default_factory=list)
     """Columns of each of several releases of one draw; empty for one release."""
+    query: str = "mean"
+    edges: list[str] = field(default_factory=list)
+    """Public edges of the cells of a histogram, for each column."""
+
+    def asked(self, names: list[str]) -> tuple[dict[str, Any], list[float]]:
+        """Return what the library takes for the query, and the norms to which records are clipped, if they are."""
+        from whosin.population import Histogram, RegressionMoments
+
+        if self.query in ("count", "histogram") and (self.clip is not None or self.ranges is not None):
+            raise InputTypeError(
+                f"--query {self.query} goes without --clip and --range: a record adds at most 1 to a cell"
+            )
+        if self.query == "histogram":
+            if len(self.edges) != len(names):
+                raise InputError(f"--edges must be given for each column ({', '.join(names)}), got {len(self.edges)}")
+            return {"query": Histogram([numbers_of("--edges", part) for part in self.edges])}, []
+        if self.query == "count":
+            return {"query": _not_zero, "clip": math.nextafter(math.sqrt(len(names)), math.inf)}, []
+        clips = self.reach(names)
+        if self.query == "regression":
+            return {"query": RegressionMoments(clips[0])}, clips
+        if len(clips) == 1:
+            return {"clip": clips[0]}, clips
+        return {"clip": clips, "query": [partial(_columns, places) for places in self.blocks(names)]}, clips
 
     def reach(self, names: list[str]) -> list[float]:
         """Return the clipping norms: those given, or those of the corners farthest from 0 in the public ranges."""
@@ -200,29 +235,27 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) ->
     if (how.epsilon is None) == (how.target is None):
         raise InputTypeError("give either --epsilon or --target")
     records, names, dropped = read_numeric(source.path, source.columns, gaps=how.gaps, **source.written)
-    clips, blocks = source.reach(names), source.blocks(names)
-    common = {**how.options, "clip": clips[0], **options}
-    if len(blocks) > 1:
-        common |= {"clip": clips, "query": [partial(_columns, places) for places in blocks]}
+    (query, clips), blocks = source.asked(names), source.blocks(names)
+    common = {**how.options, **options, **query}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
         if how.target is not None:
             result = population.largest_epsilon(records, mechanism=mechanism, target=how.target, **common)
         else:
             result = getattr(population, mechanism)(records, epsilon=how.epsilon, **common)
-    cut = [_clipped(records[:, places], clip) for places, clip in zip(blocks, clips, strict=True)]
+    cut = [_clipped(records[:, places], clip) for places, clip in zip(blocks, clips, strict=False)]
     if how.json:
         told: dict[str, list[Any]] = {
             "clip": clips,
             "clipped": [n for n, _ in cut],
             "clipped_share_of_sum": [moved for _, moved in cut],
         }
-        about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items()}
+        about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
         render.emit_json({"columns": names, "dropped": dropped, **about, **result.to_dict()})
         return
     if dropped:
         typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
-    for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=True):
+    for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=False):
         if clipped and mechanism != "exponential":
             share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
             where = f" in {', '.join(names[i] for i in places)}" if len(blocks) > 1 else ""
@@ -230,6 +263,10 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) ->
                 f"{clipped} of {len(records)} records are longer than {clip:g}{where} and were scaled down{share}."
             )
     _print(result)
+
+
+def _not_zero(records: Any) -> Any:
+    return (records != 0).astype(float)
 
 
 def _columns(places: list[int], records: Any) -> Any:

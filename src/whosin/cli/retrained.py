@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whosin.auditing.runs import RetrainedAudit
     from whosin.guarantees import Guarantee
 
-__all__ = ["audit_generator_again", "show_retrained"]
+__all__ = ["audit_generator_again", "imported", "show_retrained"]
 
 
 def audit_generator_again(generator: str, records: Path, **options: Any) -> RetrainedAudit:
@@ -31,20 +31,25 @@ def audit_generator_again(generator: str, records: Path, **options: Any) -> Retr
 
 def _named(generator: str) -> Any:
     """Return the generator that ``module:name`` names: an object, a class or function that makes one, or a function."""
-    module, colon, name = generator.partition(":")
-    if not (module and colon and name):
-        raise InputError(f"--generator must be module:name, such as my_models:make_generator, got {generator!r}")
-    sys.path.insert(0, os.getcwd())
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise InputError(f"--generator: {module} could not be imported: {error}") from error
-    except AttributeError:
-        raise InputError(f"--generator: {module} has no {name!r}") from None
-    finally:
-        sys.path.remove(os.getcwd())
+    found = imported("--generator", generator, "my_models:make_generator")
     made = inspect.isclass(found) or (inspect.isroutine(found) and not _required(found))
     return found() if made else found
+
+
+def imported(option: str, given: str, example: str) -> Any:
+    """Return what ``module:name`` names; modules of the folder that whosin runs in are found too."""
+    module, colon, name = given.partition(":")
+    if not (module and colon and name):
+        raise InputError(f"{option} must be module:name, such as {example}, got {given!r}")
+    sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        raise InputError(f"{option}: {module} could not be imported: {error}") from error
+    except AttributeError:
+        raise InputError(f"{option}: {module} has no {name!r}") from None
+    finally:
+        sys.path.remove(os.getcwd())
 
 
 def _required(function: Any) -> int:

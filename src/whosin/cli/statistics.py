@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["NAMES", "statistics_of"]
+__all__ = ["NAMES", "numbers_of", "statistics_of"]
 
 Array = NDArray[np.float64]
 
@@ -49,9 +49,9 @@ def _statistic(name: str, edges: Sequence[str] | None, quantiles: str | None, co
     if name == "count":
         return SumQuery(lambda records: (records != 0).astype(float), False, "count of cells that are not 0")
     if name == "histogram":
-        return SumQuery(_cells([_numbers("--edges", part) for part in edges or ()], columns), False, name)
+        return SumQuery(_cells([numbers_of("--edges", part) for part in edges or ()], columns), False, name)
     if name == "quantiles":
-        levels = _numbers("--quantiles", quantiles or "")
+        levels = numbers_of("--quantiles", quantiles or "")
         if ((levels < 0) | (levels > 1)).any():
             raise InputError(f"--quantiles must be numbers from 0 to 1, got {quantiles}")
         return _named("vector of quantiles", lambda records: np.quantile(records, levels, axis=0))
@@ -68,7 +68,8 @@ def _named(name: str, estimate: Callable[[Array], Array]) -> Callable[[Array], A
     return estimate
 
 
-def _numbers(option: str, text: str) -> Array:
+def numbers_of(option: str, text: str) -> Array:
+    """Return numbers that were separated by commas."""
     try:
         return np.array([float(part) for part in text.split(",")])
     except ValueError:

@@ -38,7 +38,7 @@ class Field:
     @property
     def role(self) -> str:
         """What a file is uploaded as."""
-        return self.name if self.name == "candidates" else "records"
+        return self.name if self.name in ("candidates", "requested") else "records"
 
 
 @dataclass(frozen=True)

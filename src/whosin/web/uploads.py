@@ -25,7 +25,7 @@ from whosin.web.file_types import HEAD, kind_of
 
 __all__ = ["ROLES", "Received", "TooLarge", "receive"]
 
-ROLES = ("train", "holdout", "synthetic", "reference", "scores", "records", "candidates")
+ROLES = ("train", "holdout", "synthetic", "reference", "scores", "records", "candidates", "requested")
 MOST_FILES = 4
 MOST_FIELDS = 40
 MOST_PARTS = 50

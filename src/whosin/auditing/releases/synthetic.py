@@ -20,10 +20,11 @@ from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.releases.chance_split import compare_by_chance
 from whosin.auditing.releases.columns import RevealingColumns
 from whosin.auditing.releases.copies import NO_HOLDOUT
+from whosin.auditing.releases.embedding import embedded_parts
 from whosin.auditing.releases.release_size import ReleaseSize, release_size
 from whosin.auditing.releases.sides import Dependence, Drift, dependence, drift
 from whosin.auditing.releases.tables_to_answers import ReleaseAnswers, answer_queries
-from whosin.errors import AssumptionWarning, InputError, check_confidence, check_rng
+from whosin.errors import AssumptionWarning, InputError, InputTypeError, check_confidence, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
 from whosin.risks import Risk
@@ -249,6 +250,7 @@ def audit_synthetic(
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
     categories: Sequence[str] = (),
+    embed: Callable[[list[Any]], Any] | None = None,
     groups: Any = None,
     prior: float = 0.5,
     metric: str | Risk = "advantage",
@@ -292,6 +294,10 @@ def audit_synthetic(
         Columns to leave out, and columns to compare although they look like no attributes.
     categories : sequence of str, optional
         Columns to take as labels although they look like numbers.
+    embed : callable, optional
+        For texts and images: from a list of texts, or of paths, to as many rows of numbers, which are then compared as
+        arrays. Each table is a folder of files, a list of items, or a table with one column of texts, named by
+        ``columns``. None is shipped; :func:`whosin.tables.phrase_scores` finds copied phrases without any.
     groups : str, sequence of str, mapping or pair, optional
         Columns whose groups are reported (also columns that are not compared), or labels as in :func:`whosin.audit`.
     prior, metric, kind, confidence_level, tolerate, rng
@@ -362,6 +368,17 @@ def audit_synthetic(
         raise InputError(f"holdout is missing. {NO_HOLDOUT}")
     report = progress if progress is not None else _silent
     spare = isinstance(reference, str) and reference == "auto"
+    seen: tuple[str, ...] = ()
+    if embed is not None:
+        given = {"ignore": ignore, "keep": keep, "categories": categories, "block_rows": block_rows}
+        extra = next((name for name, value in given.items() if value), None)
+        if extra is not None:
+            raise InputTypeError(f"{extra} must be left out with embed: vectors have no columns of that kind")
+        parts = train, holdout, synthetic, None if spare else reference
+        (train, holdout, synthetic, vectors), groups, person = embedded_parts(parts, embed, columns, groups, person)
+        reference, columns = reference if spare else vectors, None
+        called = getattr(embed, "__name__", type(embed).__name__)
+        seen = (f"items are compared by {train.shape[1]} numbers each, those of {called}",)
     material = answer_queries(
         train,
         holdout,
@@ -400,7 +417,13 @@ def audit_synthetic(
         groups=material.groups,
         assignment=assignment,
         query=material.asked,
-        notes=(*said(material.left_out), *material.notes, *_remarks(material, alike, alone, problem), *_seeded(rng)),
+        notes=(
+            *seen,
+            *said(material.left_out),
+            *material.notes,
+            *_remarks(material, alike, alone, problem),
+            *_seeded(rng),
+        ),
         tolerate=tolerate,
         problem=problem,
         rng=material.chance,
