@@ -39,7 +39,7 @@ def streamed(targets, synthetic, weights, numbers, width, prefixes=(), **options
     """Feed batches of some width; values that no target has lose their code."""
     ranks = ranked(numbers)
     matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, **options)
-    cuts = sorted({*range(0, len(synthetic), width), *prefixes, len(synthetic)})
+    cuts = sorted({*range(0, len(synthetic), width), len(synthetic)})
     for left, right in pairwise(cuts):
         cells = synthetic[left:right].copy()
         own = [
@@ -48,9 +48,8 @@ def streamed(targets, synthetic, weights, numbers, width, prefixes=(), **options
         ]
         for column in range(cells.shape[1]):
             cells[~np.isin(cells[:, column], targets[:, column]), column] = -1
-        matcher.add(cells, *own, 3 * np.arange(left, right) + 7)
-        if right in prefixes:
-            matcher.keep()
+        ends = [size - left for size in prefixes if left < size <= right]
+        matcher.add(cells, *own, 3 * np.arange(left, right) + 7, ends=ends)
     return matcher.result()
 
 

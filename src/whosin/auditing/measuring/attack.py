@@ -135,7 +135,7 @@ class Candidate:
         """Count the held-out part at every threshold of the score."""
         if self.rule == "cells":
             return count_by_cell(self.ratios, held.cell_members, held.cell_non_members)
-        return held.counts if self.rule == "high" else count_scores(-held.members, -held.non_members)
+        return held.counts if self.rule == "high" else held.counts.reversed()
 
     def __str__(self) -> str:
         rules = {"high": "high values", "low": "low values", "cells": "likely cells"}
@@ -310,8 +310,10 @@ def _candidates(view: View, rng: np.random.Generator) -> Sequence[Candidate]:
     fitted = counts[0].sum(axis=0), counts[1].sum(axis=0)
     if view.ordered:
         high = count_scores(view.fit_members, view.fit_non_members)
-        low = count_scores(-view.fit_members, -view.fit_non_members)
-        candidates = [Candidate(view, "high", none, high, fitted), Candidate(view, "low", none, low, fitted)]
+        candidates = [
+            Candidate(view, "high", none, high, fitted),
+            Candidate(view, "low", none, high.reversed(), fitted),
+        ]
     ratios, left_out = log_ratios(*fitted), log_ratios(*(side.sum(axis=0) - side for side in counts))
     judged = count_by_cell(left_out.ravel(), counts[0].ravel(), counts[1].ravel())
     return [*candidates, Candidate(view, "cells", ratios, judged.worse(count_by_cell(ratios, *fitted)), fitted)]

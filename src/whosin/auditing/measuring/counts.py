@@ -38,6 +38,12 @@ class ScoreCounts:
         """Share of the non-members accused at each threshold (0 without non-members)."""
         return self.accused / max(self.non_members, 1)
 
+    def reversed(self) -> ScoreCounts:
+        """Return the counts of the negated score: who has at most a value is who has not more than it. O(N)."""
+        thresholds = np.append(np.inf, -self.thresholds[:0:-1])
+        found, accused = self.members - self.found[::-1], self.non_members - self.accused[::-1]
+        return ScoreCounts(thresholds, found, accused, self.members, self.non_members)
+
     def at(self, thresholds: Array) -> ScoreCounts:
         """Return the counts at other thresholds of the same score."""
         place = np.searchsorted(-self.thresholds, -thresholds, side="right") - 1

@@ -18,8 +18,9 @@ from whosin.auditing.measuring.attack import Attack, collect_evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.limits import ADVANTAGE, plug_in
+from whosin.auditing.measuring.thresholds import scan_z
 from whosin.errors import check_probability
-from whosin.numerics.differences import gain_lower, gain_upper
+from whosin.numerics.differences import gain_lower, gain_upper, newcombe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,10 +134,16 @@ def release_size(
 
 
 def _at_size(looks: list[tuple[Attack, float]], delta: float, whole: Estimate) -> Estimate:
-    """Limits on the best of several queries; the largest sample value of their classes together gives the upper one."""
+    """Limits on the best of several queries; the largest sample value of their classes together gives the upper one.
+
+    The lower limits of all queries hold together, so that of any of them does: the one that the ordering of the exact
+    limits puts first is computed.
+    """
     each = delta / (2 * len(looks))
-    counts = [(a.found, a.members, a.accused, a.non_members) for a, _ in looks]
-    lower = min(whole.lower, max(0.0, *(gain_lower(*four, each) for four in counts)))
+    z = scan_z(each)
+    judged = [newcombe(a.found, a.members, a.accused, a.non_members, z, (1.0, 1.0)) for a, _ in looks]
+    best = looks[int(np.argmax(judged))][0]
+    lower = min(whole.lower, max(0.0, gain_lower(best.found, best.members, best.accused, best.non_members, each)))
     first = looks[0][0]
     upper = gain_upper(max(seen for _, seen in looks), first.members, first.non_members, delta / 2)
     value = max(attack.tpr - attack.fpr for attack, _ in looks)

@@ -52,18 +52,16 @@ def match_stream(
     done = 0
     for group in _passes(counts, stream.block_rows):
         for number, cells, values, places, rows in _batches(stream, encoder, classes, group):
-            share = len(rows) / stream.rows
-            before = done / stream.rows
+            before, share = done / stream.rows, len(rows) / stream.rows
+            done += len(rows)
             matcher.add(
                 cells,
                 values,
                 places,
                 number * stream.rows + rows,
-                lambda part, before=before, share=share: progress(before + share * part),  # type: ignore[misc]
+                ends=(len(rows),) if done == int(counts[: number + 1].sum()) else (),
+                progress=lambda part, before=before, share=share: progress(before + share * part),  # type: ignore[misc]
             )
-            done += len(rows)
-            if done == int(counts[: number + 1].sum()):
-                matcher.keep()
     found = matcher.result()
     for index in (found.weight_index, found.distance_index):
         index %= stream.rows

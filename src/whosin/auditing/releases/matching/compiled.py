@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,17 +128,9 @@ def _sorted(columns: Columns, batch: Batch) -> NDArray[np.intp]:
     return np.argsort(key, kind="stable")
 
 
-def scan_compiled(columns: Columns, tiles: Tiles, targets: Targets, state: State) -> None:
-    """Bring the state of some targets up to date with a batch."""
-    _scan(
-        tiles.batch.codes,
-        tiles.batch.numbers,
-        tiles.batch.ranks,
-        tiles.batch.rows,
-        tiles.bytes,
-        tiles.near,
-        tiles.low,
-        tiles.high,
+def scan_compiled(columns: Columns, batches: Sequence[Tiles], targets: Targets, state: State) -> Iterator[None]:
+    """Bring the state of some targets up to date with one batch after another; stop after each."""
+    own = (
         columns.others,
         targets.codes,
         targets.weights,
@@ -148,6 +140,8 @@ def scan_compiled(columns: Columns, tiles: Tiles, targets: Targets, state: State
         as_bytes(columns, targets.codes, targets.ranks),
         np.argsort(-targets.weights, axis=1, kind="stable")[:, :LOOKED_AT],
         _soft_misses(columns, targets),
+    )
+    best = (
         state.matches,
         state.weight,
         state.weight_index,
@@ -157,6 +151,13 @@ def scan_compiled(columns: Columns, tiles: Tiles, targets: Targets, state: State
         state.distance_index,
         state.second,
     )
+    for tiles in batches:
+        batch = tiles.batch
+        _scan(
+            batch.codes, batch.numbers, batch.ranks, batch.rows, tiles.bytes, tiles.near, tiles.low, tiles.high,
+            *own, *best
+        )  # fmt: skip
+        yield
 
 
 def _soft_misses(columns: Columns, targets: Targets) -> NDArray[np.float32]:

@@ -119,19 +119,16 @@ def match_rows(
         )
     _weights(weights, {"synthetic_cells": synthetic})
     sizes = check_prefixes(prefixes, len(synthetic))
-    ends = sorted({*sizes, len(synthetic), *range(_BATCH, len(synthetic), _BATCH)})
-    start = 0
-    for stop in ends:
-        cells = synthetic[start:stop]
+    for start in range(0, len(synthetic), _BATCH):
+        cells = synthetic[start : start + _BATCH]
+        stop = start + len(cells)
 
         def share(part: float, start: int = start, stop: int = stop) -> None:
             if progress is not None:
                 progress((start + part * (stop - start)) / len(synthetic))
 
-        matcher.add(cells, *matcher.looked_up(cells), np.arange(start, stop), share)
-        if stop in sizes:
-            matcher.keep()
-        start = stop
+        ends = [size - start for size in sizes if start < size <= stop]
+        matcher.add(cells, *matcher.looked_up(cells), np.arange(start, stop), ends=ends, progress=share)
     return matcher.result()
 
 
@@ -159,7 +156,7 @@ class Matcher:
     O(targets · rows · columns), but most pairs are passed over (:mod:`whosin.auditing.releases.matching.compiled`):
     with numba about 3 ns a pair at 15 columns and 2 ns at 42, and some 3 µs a target and batch; without, every pair is
     evaluated, in about 0.1 µs. Memory: a batch three times, 4 bytes for each of its cells, and 70 bytes a target, and
-    again each time :meth:`keep` is called.
+    again for each prefix.
 
     Raises
     ------
@@ -207,7 +204,14 @@ class Matcher:
         return found[0], found[1]
 
     def add(
-        self, cells: NDArray[Any], numbers: Single, ranks: Single, rows: Indices, progress: Progress | None = None
+        self,
+        cells: NDArray[Any],
+        numbers: Single,
+        ranks: Single,
+        rows: Indices,
+        *,
+        ends: Sequence[int] = (),
+        progress: Progress | None = None,
     ) -> None:
         """Compare a batch of released rows with every target.
 
@@ -219,6 +223,9 @@ class Matcher:
             Those of the columns :attr:`numeric`, NaN where missing.
         rows : array of int
             Growing row numbers, larger than those of earlier batches.
+        ends : sequence of int
+            Growing numbers of rows of this batch after which the answers over all rows so far are one of the prefixes
+            of the result.
         progress : callable, optional
             Called with the share of this batch that is done.
         """
@@ -227,18 +234,21 @@ class Matcher:
         if rows[0] <= self._last or np.any(np.diff(rows) <= 0):
             raise InputError("rows must be growing row numbers, larger than those of earlier batches")
         self._last = int(rows[-1])
-        self._rows += len(rows)
         codes = np.ascontiguousarray(cells[:, self._columns.order], dtype=np.int32)
-        self._copies.add(codes)
         batch = Batch(codes, numbers.astype(np.float32), ranks.astype(np.float32), rows)
-        scan = partial(scan_plain, self._columns, batch)
+        pieces, kept = self._pieces(batch, ends)
+        scan: Any = scan_plain
         if self._compiled:
             from whosin.auditing.releases.matching.compiled import Tiles, scan_compiled
 
-            scan = partial(scan_compiled, self._columns, Tiles.of(self._columns, batch))
+            pieces, scan = [Tiles.of(self._columns, piece) for piece in pieces], scan_compiled
 
         def work(part: slice) -> None:
-            scan(self._columns.targets(self._cells[part]), self._state.part(part))
+            state = self._state.part(part)
+            scans = scan(self._columns, pieces, self._columns.targets(self._cells[part]), state)
+            for keep, _ in zip(kept, scans, strict=True):
+                if keep is not None:
+                    keep.part(part).set(state)
 
         count = len(self._cells)
         chunk = min(_CHUNK, -(-count // (4 * self._threads)))
@@ -253,9 +263,20 @@ class Matcher:
 
         run_tasks([partial(work, part) for part in chunks], self._threads, done)
 
-    def keep(self) -> None:
-        """Remember the answers over the rows so far, as one of the prefixes of the result."""
-        self._kept.append((self._rows, self._state.part(np.arange(len(self._cells))), self._copies.counts()))
+    def _pieces(self, batch: Batch, ends: Sequence[int]) -> tuple[list[Any], list[State | None]]:
+        """Cut a batch where prefixes end, count its copies, and make room for the answers over each prefix."""
+        pieces: list[Any] = []
+        kept: list[State | None] = []
+        start = 0
+        for stop in sorted({*ends, len(batch.rows)}):
+            pieces.append(batch.part(slice(start, stop)))
+            self._copies.add(pieces[-1].codes)
+            self._rows += stop - start
+            kept.append(State.empty(len(self._cells)) if stop in ends else None)
+            if kept[-1] is not None:
+                self._kept.append((self._rows, kept[-1], self._copies.counts()))
+            start = stop
+        return pieces, kept
 
     def result(self) -> RowMatches:
         """Return the answers over all rows."""

@@ -7,6 +7,7 @@ numbers in the same order, so that they are equal to the last digit.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -86,6 +87,10 @@ class Batch:
     ranks: Single
     rows: Indices
 
+    def part(self, rows: slice) -> Batch:
+        """Return some of the rows."""
+        return Batch(*(getattr(self, one.name)[rows] for one in fields(self)))
+
 
 @dataclass(frozen=True)
 class State:
@@ -111,21 +116,27 @@ class State:
         """Return some targets: a view for a slice, a copy for indices."""
         return State(*(getattr(self, one.name)[rows] for one in fields(self)))
 
+    def set(self, other: State) -> None:
+        """Take over the answers of another state of as many targets."""
+        for one in fields(self):
+            getattr(self, one.name)[:] = getattr(other, one.name)
+
     @property
     def soft(self) -> Array:
         """The largest soft weight."""
         return np.asarray(-math.log(SMALL) * self.power - np.log(self.rest))
 
 
-def scan_plain(columns: Columns, batch: Batch, targets: Targets, state: State) -> None:
-    """Bring the state up to date with a batch: every pair, with numpy."""
-    for first in range(0, len(targets.codes), _ROWS):
-        rows = slice(first, first + _ROWS)
-        some = Targets(*(getattr(targets, one.name)[rows] for one in fields(targets)))
-        for left in range(0, len(batch.rows), _WIDTH):
-            part = slice(left, left + _WIDTH)
-            piece = Batch(*(getattr(batch, one.name)[part] for one in fields(batch)))
-            _update(state.part(rows), *_tile(columns, piece, some), piece.rows)
+def scan_plain(columns: Columns, batches: Sequence[Batch], targets: Targets, state: State) -> Iterator[None]:
+    """Bring the state up to date with one batch after another, every pair with numpy; stop after each."""
+    for batch in batches:
+        for first in range(0, len(targets.codes), _ROWS):
+            rows = slice(first, first + _ROWS)
+            some = Targets(*(getattr(targets, one.name)[rows] for one in fields(targets)))
+            for left in range(0, len(batch.rows), _WIDTH):
+                piece = batch.part(slice(left, left + _WIDTH))
+                _update(state.part(rows), *_tile(columns, piece, some), piece.rows)
+        yield
 
 
 def _tile(columns: Columns, batch: Batch, targets: Targets) -> tuple[Indices, Array, Indices, Array, Array]:

@@ -34,7 +34,8 @@ def labellings(inside: Flags, rng: np.random.Generator) -> Flags:
     given their number, the records inside are a uniform draw before, and so they are afterwards.
     """
     wanted, size = int(inside.sum()), len(inside)
-    drawn = rng.integers(2**16, size=(DRAWS, size), dtype=np.uint16) < round(2**16 * wanted / size)
+    coins = np.frombuffer(rng.bytes(DRAWS * size), dtype=np.uint8).reshape(DRAWS, size)
+    drawn = coins < round(256 * wanted / size)
     for row, surplus in zip(drawn, drawn.sum(axis=1) - wanted, strict=True):
         crowded = np.flatnonzero(row == (surplus > 0))
         row[rng.choice(crowded, abs(surplus), replace=False, shuffle=False)] = surplus < 0

@@ -95,6 +95,16 @@ class Pool:
         table = self._numbers[column]
         return np.asarray(codes if table is None else table[codes], dtype=np.float64)
 
+    def code_counts(self, column: int, rows: Indices) -> Indices:
+        """How many rows have each code of a column, or each number of plain arrays.
+
+        At least as many as it has values, none of them more often than a value: different codes may be one number.
+        """
+        if self.cells is None:
+            return np.unique(self._table[rows, column], return_counts=True)[1]
+        counts = np.bincount(self.cells[rows, column])
+        return np.asarray(counts[counts > 0])
+
     def is_number(self, column: int) -> bool:
         """Whether a column holds numbers."""
         return self.cells is None or self._numbers[column] is not None

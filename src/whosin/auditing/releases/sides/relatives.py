@@ -228,12 +228,18 @@ def _disjoint(pairs: Indices) -> Indices:
 
 def _same_key(pool: Pool, column: int, rows: Indices, rng: np.random.Generator) -> Indices:
     """Disjoint pairs of rows with the same value in a column of many rare values; none for other columns."""
+    if not _rare(pool.code_counts(column, rows), len(rows)):
+        return np.empty((0, 2), dtype=np.int64)
     values = pool.values(column, rows)
     _, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    rare = len(counts) >= KEY_VALUES and counts.max() <= max(2, KEY_SHARE * len(rows))
-    if not rare or (pool.is_number(column) and _measures(values, rows < pool.split)):
+    if not _rare(counts, len(rows)) or (pool.is_number(column) and _measures(values, rows < pool.split)):
         return np.empty((0, 2), dtype=np.int64)
     return _paired(rows, groups, rng)
+
+
+def _rare(counts: Indices, rows: int) -> bool:
+    """Whether a column has many values, each rare."""
+    return len(counts) >= KEY_VALUES and int(counts.max()) <= max(2, KEY_SHARE * rows)
 
 
 def _measures(values: Array, inside: Flags) -> bool:
@@ -258,11 +264,14 @@ def _above(one: Array, other: Array) -> float:
 
 def _order(pool: Pool, column: int, rows: Indices) -> float:
     """The chance that a column of whole steps, all different, tells the sides apart by its order; 1 if it does not."""
-    values = pool.values(column, rows)
-    order = np.argsort(values, kind="stable")
-    inside, gaps = rows[order] < pool.split, np.diff(values[order])
-    changes = int((inside[1:] != inside[:-1]).sum())
-    if changes != 1 or not pool.is_number(column) or not (gaps > 0.0).all():
+    if not pool.is_number(column):
+        return 1.0
+    values, inside = pool.values(column, rows), rows < pool.split
+    one, other = values[inside], values[~inside]
+    if len(one) == 0 or len(other) == 0 or not (one.max() < other.min() or other.max() < one.min()):
+        return 1.0
+    gaps = np.diff(np.sort(values))
+    if not (gaps > 0.0).all():
         return 1.0
     steps = gaps / gaps.min()
     if np.median(steps) > 10.0 or np.any(np.abs(steps - np.rint(steps)) > 1e-4 * steps):
