@@ -84,7 +84,6 @@ def test_counts_of_a_negated_score_are_the_counts_turned_round(inside, outside):
         np.testing.assert_array_equal(getattr(turned, name), getattr(counted, name))
 
 
-
 def test_counts_by_cell():
     counts = count_by_cell(np.array([0.5, -1.0, 0.5]), np.array([1, 2, 3]), np.array([4, 0, 0]))
     assert counts.thresholds.tolist() == [np.inf, 0.5, -1.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,17 @@ class ComparedColumns:
     released: Sequence[Array] = field(repr=False)
     numeric: Sequence[bool]
     split: int
+
+    def with_more(self, categories: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> ComparedColumns:
+        """Return these columns and further ones of categories, by name the cells of records and of released rows."""
+        records, released = ([side[place] for side in categories.values()] for place in (0, 1))
+        return ComparedColumns(
+            (*self.names, *categories),
+            [*self.records, *records],
+            [*self.released, *released],
+            [*self.numeric, *(False for _ in categories)],
+            self.split,
+        )
 
     def revealing(self, rng: np.random.Generator) -> RevealingColumns | None:
         """Compare records with released rows, with all columns and without each; None for one column, or very many.

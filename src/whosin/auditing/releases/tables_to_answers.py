@@ -404,7 +404,9 @@ def _from_tables(
             release, encoder.notes, rows, records, _with_keys(records, compared, keys, aside), prints, chance
         ),
         **_about_people(groups, tables, who, aside),
-        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split),
+        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split).with_more(
+            _key_cells(_counted_of(compared, aside), compared[2], () if keys is None else keys.repeated)
+        ),
     }
     if not callable(query):
         common |= {"sizes": release.prefixes, "by_size": release.by_size()}
@@ -620,6 +622,18 @@ def _compared(
         for cells in (targets, released)
     ]
     return ComparedColumns(names, sides[0], sides[1], [table is not None for table in numbers], split)
+
+
+def _key_cells(
+    records: Sequence[Table], released: Table, names: Sequence[str]
+) -> dict[str, tuple[NDArray[Any], NDArray[Any]]]:
+    """Keys and texts of records and released rows as codes, equal where the cells are."""
+    found = {}
+    for name in names:
+        sides = [np.concatenate([table.column(name).astype(str) for table in records]), released.column(name)]
+        codes = np.unique(np.concatenate([sides[0], sides[1].astype(str)]), return_inverse=True)[1]
+        found[name] = codes[: len(sides[0])], codes[len(sides[0]) :]
+    return found
 
 
 def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
