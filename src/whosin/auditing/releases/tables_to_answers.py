@@ -441,7 +441,7 @@ def _with_keys(
     """The counted records, with the columns that are not compared and of which the release repeats a value."""
     if keys is None or not keys.repeated:
         return records
-    names = [*records[0].names, *keys.repeated]
+    names = [name for name in compared[0].names if name in {*records[0].names, *keys.repeated}]
     return match_tables(*_counted_of(compared, aside), columns=names, at_least=1)
 
 
