@@ -481,7 +481,27 @@ def test_the_clip_of_a_household_is_of_its_sum():
     assert found.per_record[0] == found.per_record[1]
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_households_choose_together_as_in_the_enumerated_world(delta):
+    """A household's loss is the mean of its rows' losses, so its sensitivity is that of one row."""
+    places = np.array([0.2, -0.1, 0.5, 0.3, -0.4, 0.1, 0.25, -0.6, 0.7])
+    home = ["b", "b", "a", "a", "a", "c", "d", "e", "c"]
+    grid = np.array([-0.5, 0.0, 0.5])
+    common = {"epsilon": 6.0, "clip": 1.0, "train_fraction": 0.4}
+    found = wi.population.exponential(places, grid[:, None], person=home, delta=delta, **common)
+    assert (found.records, found.train_size) == (5, 2)
+    single = wi.population.exponential(places[:5], grid[:, None], delta=delta, **common)
+    assert (found.sensitivity, found.dp_at_most) == (single.sensitivity, single.dp_at_most)
+    groups = [[0, 1], [2, 3, 4], [5, 8], [6], [7]]
+    losses = np.array([np.abs(places[rows][:, None] - grid).mean(axis=0) for rows in groups])
+    mechanism = wi.mechanisms.Exponential((0, 1, 2), lambda w, i: losses[i, w], found.noise_scale)
+    game = wi.worlds.uniform_subsets(range(5), 2).play(mechanism)
+    assert found.pmp.epsilon == pytest.approx(game.pmp(delta=delta).epsilon, abs=1e-9)
+
+
 @pytest.mark.parametrize("person", [["a"], [["a"] * 4], [1, "a", 2, {}]])
 def test_bad_persons(person):
     with pytest.raises(InputError, match="person must"):
         wi.population.gaussian(np.ones((4, 1)), person=person, epsilon=1.0, delta=0.1, clip=1.0)
+    with pytest.raises(InputError, match="person must"):
+        wi.population.exponential(np.ones((4, 1)), [[1.0], [2.0]], person=person, epsilon=1.0, clip=1.0)

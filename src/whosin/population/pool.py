@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, check_number, short_repr
 from whosin.tables import numeric_records
 
-__all__ = ["clipped", "flattened", "totals", "train_size", "widest_distance"]
+__all__ = ["clipped", "flattened", "totals", "train_size", "whose", "widest_distance"]
 
 Array = NDArray[np.float64]
 
@@ -35,19 +35,25 @@ def clipped(records: Any, clip: float) -> Array:
     return np.where(longer, directions * (limit / norms.clip(1.0) * down), matrix)
 
 
-def totals(rows: Array, person: Any) -> Array:
-    """Return the sum of the rows of each person, in the order of their first rows."""
+def whose(person: Any, rows: int) -> NDArray[np.int64]:
+    """Return the number of the person of each row, persons numbered in the order of their first rows."""
     names = np.asarray(person)
-    if names.shape != (len(rows),):
-        raise InputError(f"person must have one name per record, {len(rows)}, got an array of shape {names.shape}")
+    if names.shape != (rows,):
+        raise InputError(f"person must have one name per record, {rows}, got an array of shape {names.shape}")
     try:
-        _, first, whose = np.unique(names, return_index=True, return_inverse=True)
+        _, first, codes = np.unique(names, return_index=True, return_inverse=True)
     except TypeError as error:
         raise InputError(f"person must be names of one kind, got {short_repr(person)}") from error
     place = np.empty(len(first), dtype=np.int64)
     place[np.argsort(first, kind="stable")] = np.arange(len(first))
-    sums = np.zeros((len(first), rows.shape[1]))
-    np.add.at(sums, place[whose], rows)
+    return np.asarray(place[codes])
+
+
+def totals(rows: Array, person: Any) -> Array:
+    """Return the sum of the rows of each person, in the order of their first rows."""
+    codes = whose(person, len(rows))
+    sums = np.zeros((codes.max(initial=-1) + 1, *rows.shape[1:]))
+    np.add.at(sums, codes, rows)
     if not np.isfinite(sums).all():
         raise InputError("records must have finite sums per person, got numbers too large to add")
     return sums

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
-from whosin.population.pool import train_size
+from whosin.population.pool import train_size, whose
 
 __all__ = ["LARGEST", "Draw", "Pool", "draw_of"]
 
@@ -82,13 +82,32 @@ class Pool:
         if counts[0] < 2:
             raise InputError(f"records must have at least two records, got {counts[0]}")
         self.count = counts[0]
+        self.whose: Indices | None = None
+
+    def by_person(self, person: Any) -> Pool:
+        """Return the pool of whole persons, in the order of their first rows."""
+        persons = Pool(self.parts)
+        persons.aligned, persons.whose = self.aligned, whose(person, self.count)
+        persons.count = int(persons.whose.max()) + 1
+        if persons.count < 2:
+            raise InputError("person must name at least two persons, got one")
+        return persons
+
+    def rows(self, indices: Indices) -> Indices:
+        """Return the positions of the rows of the chosen records or persons, those of persons in rising order."""
+        if self.whose is None:
+            return indices
+        chosen = np.zeros(self.count, dtype=bool)
+        chosen[indices] = True
+        return np.flatnonzero(chosen[self.whose])
 
     def __len__(self) -> int:
         return self.count
 
     def take(self, indices: Indices) -> tuple[Any, ...]:
         """Return the chosen rows of every part, each in its own type."""
-        return tuple(_take(part, indices) for part in self.parts)
+        rows = self.rows(indices)
+        return tuple(_take(part, rows) for part in self.parts)
 
 
 def _count(part: Any, aligned: bool) -> int:

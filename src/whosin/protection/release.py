@@ -24,6 +24,7 @@ from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
 from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
+from whosin.population.pool import totals
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.coupled import from_replacements
 from whosin.protection.estimators import BlackBox, Sum
@@ -31,7 +32,7 @@ from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
-from whosin.protection.several import understand
+from whosin.protection.several import Boxes, understand
 from whosin.protection.sums import from_pairs
 from whosin.protection.training import Failure, Progress, Trainer
 
@@ -55,6 +56,7 @@ def protect(
     sensitivity: str = "auto",
     moment_bound: float | None = None,
     adjacent_bound: float | None = None,
+    person: Any = None,
     train_fraction: float = 0.5,
     norm: float = 2,
     split: str = "total",
@@ -95,7 +97,11 @@ def protect(
     moment_bound : float, optional
         A proven limit on E‖θ - c‖ over the draw, for some constant c.
     adjacent_bound : float, optional
-        A proven limit on ‖A(D) - A(D')‖ for any D, D' that differ in one record.
+        A proven limit on ‖A(D) - A(D')‖ for any D, D' that differ in one record, or one person.
+    person : array-like, optional
+        Whose record each row is, a person's or a household's name: whole persons are drawn, η is about them, and
+        ``training`` has the positions of their rows. "sum" adds the rows of a person up, and "mean" divides that by the
+        number of persons; other estimators get all the rows of the drawn persons.
     train_fraction : float, default 0.5
         Share of the records that is drawn.
     norm : float, default 2
@@ -154,6 +160,8 @@ def protect(
     """
     source = _source(testing_source)
     understood, pool = understand(estimator, records)
+    if person is not None:
+        understood, pool = _by_person(understood, person), pool.by_person(person)
     draw = draw_of(len(pool), train_fraction)
     eta = _eta(eta, draw)
     kind = _noise(noise, norm, split)
@@ -182,7 +190,16 @@ def protect(
     noisy = _add_noise(value.reshape(-1), plan, kind, source).reshape(value.shape)
     if progress is not None:
         progress(1.0)
-    return Release(understood.rebuild(noisy), certificate, indices if keep_training else None)
+    return Release(understood.rebuild(noisy), certificate, pool.rows(indices) if keep_training else None)
+
+
+def _by_person(estimator: Sum | BlackBox, person: Any) -> Sum | BlackBox:
+    """Sums take what a person adds; of a list with sums and others, sums would not know their persons."""
+    if isinstance(estimator, Sum):
+        return replace(estimator, contributions=totals(estimator.contributions, person))
+    if isinstance(estimator, Boxes) and estimator.has_sums:
+        raise InputError("person goes with sums or with other estimators, got a list of both")
+    return estimator
 
 
 @dataclass(frozen=True)

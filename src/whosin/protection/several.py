@@ -18,7 +18,7 @@ from whosin.errors import InputError
 from whosin.protection.estimators import BlackBox, Function, Sum, as_estimator, as_numbers
 from whosin.protection.pool import Pool
 
-__all__ = ["understand"]
+__all__ = ["Boxes", "understand"]
 
 Array = NDArray[np.float64]
 
@@ -68,12 +68,13 @@ class _Sums(Sum):
 
 
 @dataclass(frozen=True)
-class _Boxes:
+class Boxes:
     """Several black boxes; each is trained on its own parts of the pool."""
 
     boxes: tuple[BlackBox, ...]
     sizes: tuple[int, ...]
     layout: _Layout
+    has_sums: bool
 
     @property
     def name(self) -> str:
@@ -118,7 +119,8 @@ def _together(estimators: Sequence[Any], names: list[str] | None, records: Any) 
     pools = [Pool((part.contributions,)) if isinstance(part, Sum) else pool for part, pool in understood]
     shapes = tuple(_settled(box, pool) for box, pool in zip(boxes, pools, strict=True))
     everything = Pool(tuple(part for pool in pools for part in pool.parts))
-    return _Boxes(boxes, tuple(len(pool.parts) for pool in pools), _Layout(boxes, shapes, named)), everything
+    sizes = tuple(len(pool.parts) for pool in pools)
+    return Boxes(boxes, sizes, _Layout(boxes, shapes, named), bool(sums)), everything
 
 
 def _settled(box: BlackBox, pool: Pool) -> tuple[int, ...]:

@@ -36,7 +36,7 @@ from whosin.population.exponential.adjacent import adjacent_epsilon, range_bound
 from whosin.population.exponential.exact import estimate_seconds, subset_count, subset_laws
 from whosin.population.exponential.monte_carlo import certify
 from whosin.population.exponential.two_outcomes import two_outcome_log_laws
-from whosin.population.pool import clipped, train_size
+from whosin.population.pool import clipped, totals, train_size
 from whosin.population.result import PopulationPrivacy
 from whosin.tables import numeric_records
 
@@ -60,6 +60,7 @@ def exponential(
     loss: str | Array = "distance",
     quantile: float | None = None,
     sensitivity: float | None = None,
+    person: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -92,6 +93,9 @@ def exponential(
     sensitivity : float, optional
         Largest change of a candidate's mean loss by replacing one record, computed for the named losses unless given.
         One that the records at hand contradict is refused.
+    person : array-like, optional
+        Whose record each row is, a person's or a household's name: whole persons are drawn, a person's loss is the mean
+        of the losses of its rows, and ``per_record`` has one ε̃ per person in the order of their first rows.
     train_fraction : float, default 0.5
         Share of the pool that is drawn.
     method : {"auto", "exact", "two_outcomes", "monte_carlo"}, default "auto"
@@ -136,10 +140,12 @@ def exponential(
     if progress is not None:
         check_callable("progress", progress)
     pool = clipped(records, clip)
-    k = train_size(len(pool), train_fraction)
+    rows = np.ones(len(pool)) if person is None else totals(np.ones(len(pool)), person)
+    k = train_size(len(rows), train_fraction)
     options = numeric_records(candidates, "candidates", at_least=1)
     with np.errstate(over="ignore", invalid="ignore"):
         losses, change, spread = _losses(pool, options, clip, loss, quantile, sensitivity, k)
+        losses = losses if person is None else totals(losses, person) / rows[:, None]
     if not (np.isfinite(losses).all() and np.isfinite([change, spread]).all()):
         raise InputError("records, candidates and clip must be numbers whose losses are finite, got larger ones")
     scale = epsilon / (2.0 * change) if change > 0.0 else 0.0
@@ -154,7 +160,7 @@ def exponential(
     )
     return PopulationPrivacy(
         mechanism="exponential",
-        pmp=PMP(float(per_record.max()), delta, k / len(pool)),
+        pmp=PMP(float(per_record.max()), delta, k / len(rows)),
         dp=PureDP(epsilon, "replace"),
         dp_at_most=PureDP(min(epsilon, scale * spread / k), "replace"),
         dp_on_records=PureDP(min(epsilon, on_records[1]), "replace"),
@@ -164,7 +170,7 @@ def exponential(
         noise_scale=scale,
         method=chosen,
         confidence_level=confidence_level if chosen == "monte_carlo" else None,
-        records=len(pool),
+        records=len(rows),
         train_size=k,
         notes=notes,
     )
