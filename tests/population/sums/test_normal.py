@@ -8,9 +8,9 @@ import pytest
 from scipy.special import ndtr
 
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for
-from whosin.population.sums import hermite
+from whosin.population.sums import hermite, normal
 from whosin.population.sums.hermite import Draw
-from whosin.population.sums.normal import _degrees, _divergence, _error, _Whitened, normal_epsilons
+from whosin.population.sums.normal import _degrees, _divergence, _error, _revealed, _Whitened, normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
 
@@ -73,6 +73,63 @@ def test_never_below_the_exact_answer_in_one_column(kind, count, k, epsilon, del
     lower = SubsetSumLaws(f, k, scale, records=records).epsilon(delta)[:, 0]
     limits = normal_epsilons(f, k, scale, delta)[records]
     assert (limits >= lower).all()
+
+
+@pytest.mark.parametrize(("k", "far"), [(8, [3]), (5, [3]), (8, [3, 9])])
+def test_somebody_who_is_told_about_far_records_learns_more(k, far):
+    """At the limit the enumerated divergences of all draws of 16 are at most δ, in both directions."""
+    f = pool_of("normal", 16, 2, seed=4)
+    f[far] *= 40.0
+    scale, delta = 9.0, 0.02
+    asked = np.array([0, 1, 12])
+    limits = _revealed(f / scale, k, np.array(far), asked, delta)
+    assert np.isfinite(limits).all()
+    for x, limit in zip(asked, limits, strict=True):
+        assert enumerated_divergences(f, int(x), k, scale, [math.exp(limit)])[0] <= delta
+
+
+def test_one_far_record_does_not_spoil_the_others(monkeypatch):
+    f = pool_of("normal", 60, 2, seed=1)
+    f[5] *= 30.0 / np.linalg.norm(f[5])
+    scale = noise_for(6.0, 0.01, 34.0)
+    limits = normal_epsilons(f, 30, scale, 0.01)
+    assert _Whitened(f / scale, 30).far.tolist() == [5]
+    near = np.arange(60) != 5
+    assert (limits[near] < 0.8 * pairwise_epsilons(f, scale, 0.01)[near]).all()
+    monkeypatch.setattr(normal, "MOST_FAR", 0)
+    assert np.isinf(normal_epsilons(f, 30, scale, 0.01)).all()
+
+
+def projected(f, x, k, scale, delta):
+    """A lower limit on a record's ε̃: that of somebody who looks in the direction of the mean difference only."""
+    others = np.delete(f, x, axis=0)
+    centred = others - others.mean(axis=0)
+    v = scale**2 * np.eye(f.shape[1]) + Draw(len(others), k).alpha * centred.T @ centred
+    e = np.linalg.solve(v, f[x] - others.mean(axis=0))
+    return SubsetSumLaws(f @ (e / np.linalg.norm(e)), k, scale, records=[x]).epsilon(delta)[0, 0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "count", "k", "epsilon", "most"),
+    [
+        (2, 200, 100, 3.0, 1.06),
+        (2, 301, 60, 3.0, 1.15),
+        (5, 300, 150, 2.0, 1.06),
+        (20, 200, 100, 2.0, 1.06),
+        pytest.param(3, 2000, 1500, 3.0, 1.1, marks=pytest.mark.long),
+        pytest.param(20, 1000, 300, 2.0, 1.1, marks=pytest.mark.long),
+        pytest.param(20, 10_000, 5000, 1.0, 1.05, marks=pytest.mark.long),
+        pytest.param(5, 10_000, 2000, 2.0, 1.05, marks=pytest.mark.long),
+    ],
+)
+def test_the_truth_lies_between_the_exact_projection_and_the_bound(columns, count, k, epsilon, most):
+    f = pool_of("normal", count, columns, seed=7)
+    far = np.linalg.norm(f - f.mean(axis=0), axis=1)
+    scale = noise_for(epsilon, 0.01, 2.0 * float(far.max()))
+    limits = normal_epsilons(f, k, scale, 0.01)
+    for x in (int(np.argmax(far)), int(np.argsort(far)[count // 2])):
+        lower = projected(f, x, k, scale, 0.01)
+        assert lower <= limits[x] <= most * lower + 2e-3
 
 
 @pytest.mark.parametrize("kind", ["normal", "skewed"])

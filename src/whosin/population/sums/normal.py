@@ -50,6 +50,9 @@ SHARES = (1.0, 0.75, 0.55)
 """Shares of the first degree that are tried."""
 REACH = (0.0, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
 """How far above the normal approximation the bound is looked for, in shares of it."""
+FAR_SHARE = 0.2
+"""A record is far if it makes this share of the pool's squared fourth norm by itself."""
+MOST_FAR = 3
 _STEP = 1e-4
 _SLACK = 1e-9
 
@@ -71,7 +74,8 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     Notes
     -----
     O(N·d⁴) once for the pool (and O(N²·d) up to 5,000 records), seconds for each group of records with like shifts,
-    of which there are about a dozen. Deterministic; limits hold for every pool, rounding included.
+    of which there are about a dozen. Deterministic; limits hold for every pool, rounding included. Where up to three
+    records lie far out, the limit against somebody who is told about them is taken if it is smaller.
 
     Examples
     --------
@@ -82,17 +86,49 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     """
     pool, scale = in_units(check_pool(f), scale)
     delta = check_probability("delta", delta)
-    count, columns = pool.shape
-    limits = np.full(count, np.inf)
-    if count < LEAST_RECORDS or not 2 <= k <= count - 2 or columns > MOST_COLUMNS or not 0.0 < delta < 1.0:
-        return limits
+    if not 0.0 < delta < 1.0 or not _covered(len(pool), k, pool.shape[1]):
+        return np.full(len(pool), np.inf)
     with one_thread, np.errstate(over="ignore", invalid="ignore"):  # series that grow beyond bounds are cut before
         whitened = _Whitened(pool / scale, k)
-        groups = list(_groups(whitened.shifts))
-        for done, group in enumerate(groups):
-            limits[group] = _group_limits(whitened, group, delta)
-            if progress is not None:
-                progress((done + 1) / len(groups))
+        limits = _limits(whitened, np.arange(len(pool)), delta, progress)
+        far = whitened.far
+        if len(far):
+            near = np.setdiff1d(np.arange(len(pool)), far)
+            limits[near] = np.minimum(limits[near], _revealed(pool / scale, k, far, near, delta))
+            for own in far if len(far) > 1 else ():
+                limits[own] = min(limits[own], *_revealed(pool / scale, k, far[far != own], np.array([own]), delta))
+    return limits
+
+
+def _covered(count: int, k: int, columns: int) -> bool:
+    return count >= LEAST_RECORDS and 2 <= k <= count - 2 and columns <= MOST_COLUMNS
+
+
+def _limits(whitened: _Whitened, asked: NDArray[np.int64], delta: float, progress: Progress | None = None) -> Array:
+    """Limits of some records."""
+    limits = np.full(len(whitened.shifts), np.inf)
+    groups = list(_groups(whitened.shifts[asked]))
+    for done, group in enumerate(groups):
+        limits[asked[group]] = _group_limits(whitened, asked[group], delta)
+        if progress is not None:
+            progress((done + 1) / len(groups))
+    return limits[asked]
+
+
+def _revealed(pool: Array, k: int, shown: NDArray[np.int64], asked: NDArray[np.int64], delta: float) -> Array:
+    """Limits of some records against somebody who is also told which of ``shown``, none of them asked, were drawn.
+
+    Given that j of these r were drawn, k - j of the others are; j has chances P(j) given in and Q(j) given out with
+    Q/P = (N-r-k+j)/(k-j)·k/(N-k), so ε is enough where ε - |ln Q/P| is for every j.
+    """
+    count, hidden = len(pool), np.setdiff1d(np.arange(len(pool)), shown)
+    limits = np.zeros(len(asked))
+    for j in range(max(0, k - len(hidden)), min(len(shown), k) + 1):
+        if not _covered(len(hidden), k - j, pool.shape[1]):
+            return np.full(len(asked), np.inf)
+        price = abs(math.log((len(hidden) - k + j) / (k - j) * k / (count - k))) * (1.0 + 1e-12) + 1e-15
+        whitened = _Whitened(pool[hidden], k - j)
+        limits = np.maximum(limits, _limits(whitened, np.searchsorted(hidden, asked), delta) + price)
     return limits
 
 
@@ -127,6 +163,13 @@ class _Whitened:
         self.stretch = 1.0 / (1.0 - self.draw.alpha * growth * self.lengths**2)
         self.shifts = growth * self.lengths * np.sqrt(self.stretch)
         self.eigenvalues = np.clip(1.0 - 1.0 / values[::-1], 0.0, None) * (1.0 + _SLACK) + 1e-15
+
+    @property
+    def far(self) -> NDArray[np.int64]:
+        """Records that alone make a good part of the fourth norm, on which all errors depend: a few at the most."""
+        pairs = (self.eta[:, :, None] * self.eta[:, None, :]).reshape(len(self.eta), -1)
+        alone = np.flatnonzero(self.lengths**8 > FAR_SHARE * np.sum((pairs.T @ pairs) ** 2))
+        return np.asarray(alone[np.argsort(-self.lengths[alone], kind="stable")[:MOST_FAR]])
 
     @cached_property
     def norms(self) -> tuple[Array, Array]:
