@@ -4,6 +4,7 @@ import asyncio
 import html
 import json
 import re
+import threading
 import time
 
 import numpy as np
@@ -16,7 +17,7 @@ from whosin.errors import InputError
 from whosin.web.answers import compare
 from whosin.web.app import create_app
 from whosin.web.models import AuditAnswer
-from whosin.web.questions import Desk
+from whosin.web.questions import Busy, Desk
 from whosin.web.service import waited_for
 from whosin.web.settings import Settings
 
@@ -339,7 +340,24 @@ def test_a_helper_is_ended_when_whoever_asked_has_gone():
         with pytest.raises(InputError):
             asyncio.run(waited_for(_Gone(), lambda gone: desk.answer(time.sleep, 100, apart=True, gone=gone)))
         assert time.monotonic() - began < 60
-        assert desk._helpers == []
         assert desk.answer(len, "abc", apart=True) == 3
     finally:
         desk.close()
+
+
+def test_whoever_has_gone_gives_up_the_place_in_the_queue():
+    desk, gone = Desk(1, 120.0, 4_000_000_000), threading.Event()
+    gone.set()
+    began = time.monotonic()
+    with desk.place(apart=True), pytest.raises(Busy):
+        desk.answer(len, "abc", apart=True, gone=gone)
+    assert time.monotonic() - began < 5
+    desk.close()
+
+
+def test_a_closed_desk_starts_no_helper():
+    desk = Desk(1, 120.0, 4_000_000_000)
+    desk.close()
+    with pytest.raises(InputError, match="the server is ending"):
+        desk.answer(len, "abc", apart=True)
+    assert desk._helpers == []

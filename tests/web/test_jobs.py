@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -46,19 +47,20 @@ ENDS = {
     "import os; os._exit(0)": "exit code 0",
     "import os; os.kill(os.getpid(), 9)": "ended by SIGKILL; the system may have been short of memory",
     "import os; os.kill(os.getpid(), 11)": "ended by SIGSEGV",
-    "raise MemoryError": "exit code 1",
+    "raise MemoryError": "exit code 1); the last it said: MemoryError",
     "raise SystemExit('no')": "exit code 1); the last it said: no",
     "import sys; open(sys.argv[1] + '/outcome.json', 'w').write('{half')": "ended without a result",
 }
 
 
 @pytest.mark.parametrize("code", ENDS)
-def test_whatever_ends_a_job_the_server_lives_and_says_it(start, code):
+def test_whatever_ends_a_job_the_server_lives_and_says_it(start, code, caplog):
     client = with_token(start(worker=worker(code)))
     key = add(client)
     ended = wait(client, key)
     assert ended["state"] == "failed"
     assert ENDS[code] in ended["error"]
+    assert f"audit {key} ended: {ended['error']}" in caplog.text
     assert f"Failed: {ended['error']}" in client.get(f"/audit/{key}").text
     assert not (office(client).folders.of(key) / "scores.csv").exists()
     assert client.get("/api/explain").status_code == 200
@@ -247,7 +249,10 @@ def test_a_job_killed_in_the_middle(start, name):
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("tables take the same columns; columns= chooses", "tables take the same columns; “Columns to use”  chooses"),
+        ("tables take the same columns; columns= chooses", "tables take the same columns; “Columns to use” chooses"),
+        ("none is left; keep=[...] compares them", "none is left; “Columns to compare all the same” compares them"),
+        ("groups=job is one; name=x is not", "“Groups” job is one; name=x is not"),
+        ("leave out tolerate=", "leave out “Tolerated advantage”"),
         ("person must be a column of train", "“Person column” must be a column of train"),
         ("nothing of ours", "nothing of ours"),
     ],
@@ -261,3 +266,23 @@ def test_errors_speak_of_the_form(message, shown):
 )
 def test_stages_have_names(share, stage):
     assert stage_of(share).startswith(stage)
+
+
+def test_a_command_that_nobody_waits_for_is_ended_with_its_children(tmp_path):
+    from whosin.web.tools import _run
+
+    gone = threading.Event()
+    code = f"import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', {SLOW!r}]); "
+    code += f"open({str(tmp_path / 'child')!r}, 'w').write(str(p.pid)); time.sleep(60)"
+    threading.Timer(1.5, gone.set).start()
+    began = time.monotonic()
+    with pytest.raises(InputError):
+        _run([sys.executable, "-c", code], tmp_path, 100.0, gone)
+    assert time.monotonic() - began < 30
+    limit = time.monotonic() + 5
+    while is_alive(int((tmp_path / "child").read_text())) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not is_alive(int((tmp_path / "child").read_text()))
+    assert _run([sys.executable, "-c", "print('x')"], tmp_path, 100.0, gone)[:2] == (0, "x\n")
+    with pytest.raises(InputError, match=r"more than 0\.5 seconds"):
+        _run([sys.executable, "-c", SLOW], tmp_path, 0.5, threading.Event())

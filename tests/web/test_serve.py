@@ -5,6 +5,7 @@ import signal
 import socket
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
@@ -70,6 +71,89 @@ def test_nothing_is_imported_from_the_folder_that_it_is_started_in(server, score
     assert not (folder / "touched").exists()
 
 
+def knock(served, head, body=b""):
+    """Return a connection on which a request was sent, as raw bytes."""
+    host, port = served.base.removeprefix("http://").strip("/").split(":")
+    line = socket.create_connection((host, int(port)), timeout=60)
+    line.sendall(f"{head}\r\nHost: {host}:{port}\r\nAuthorization: Bearer {served.token}\r\n\r\n".encode() + body)
+    return line
+
+
+def until(condition, seconds=30):
+    limit = time.monotonic() + seconds
+    while not (found := condition()) and time.monotonic() < limit:
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and stops a process")
+def test_a_heavy_question_is_given_up_when_whoever_asked_has_gone(server):
+    """Two heavy questions that never end: a simple one is answered beside them; who hangs up frees helper and place."""
+    served = server()
+
+    def helpers():
+        return set(served.children("whosin.web.questions"))
+
+    assert until(helpers), "no helper was warm"
+    headers = {"Authorization": f"Bearer {served.token}"}
+    with httpx.Client(base_url=served.base, headers=headers, timeout=60) as client:
+        client.get("/api/explain?kind=dpsgd")
+        time.sleep(2.0)  # the warm helper is ready, too
+        lines, stuck = [], set()
+        for _ in range(2):
+            lines.append(knock(served, "GET /explain?kind=dpsgd&steps=1000000&noise_multiplier=0.5 HTTP/1.1"))
+            time.sleep(0.3)
+            for pid in helpers() - stuck:
+                os.kill(pid, signal.SIGSTOP)
+                stuck.add(pid)
+        assert client.get("/api/explain?epsilon=1").status_code == 200
+        for line in lines:
+            line.close()
+        assert until(lambda: not helpers() & stuck, 15), "a helper works for nobody"
+        assert client.get("/api/explain?kind=dpsgd").status_code == 200
+        assert until(helpers), "no helper is warm for the next question"
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_secret_that_is_too_long_is_refused_before_it_is_read(server, announced):
+    """Of fifty megabytes that are announced none is waited for; without a length little more than a secret is read."""
+    served, size = server(), 50_000_000
+    length = f"Content-Length: {size}" if announced else "Transfer-Encoding: chunked"
+    line = knock(served, f"POST /login HTTP/1.1\r\n{length}")
+    if not announced:
+        line.sendall(b"800\r\n" + b"x" * 0x800 + b"\r\n")
+    line.settimeout(20)
+    assert line.recv(65_536).startswith(b"HTTP/1.1 413")
+    with pytest.raises(OSError):  # noqa: PT012, PT011 - whichever way the connection ends
+        for _ in range(size // 65_536):
+            line.sendall(b"x" * 65_536)
+    line.close()
+
+
+def test_the_browser_is_opened_by_a_file_that_it_can_read(tmp_path, monkeypatch):
+    """Browsers in a sandbox see neither hidden folders nor /tmp; the file is private and goes with the server."""
+    opened = []
+
+    def look(address):
+        path = Path(address.removeprefix("file://"))
+        opened.append((path, path.stat().st_mode & 0o777, path.read_text()))
+
+    monkeypatch.setattr(
+        "whosin.web.server.serve", lambda settings, binding, password, announce: announce("http://a/?token=t", "t")
+    )
+    monkeypatch.setattr("webbrowser.open", look)
+    home = tmp_path / "home"
+    home.mkdir()
+    done = CliRunner().invoke(app, ["--open"], env={"HOME": str(home), "XDG_DATA_HOME": None, "WHOSIN_PASSWORD": None})
+    assert done.exit_code == 0, done.output
+    ((path, mode, text),) = opened
+    assert path.parent == home
+    assert not path.name.startswith(".")
+    assert mode == 0o600
+    assert "url=http://a/?token=t" in text
+    assert list(home.glob("*.html")) == []
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_killed_and_started_again(server, tmp_path):
     """It listens on this machine alone. A worker is killed, then the server: each time the truth is told."""
@@ -100,7 +184,7 @@ def test_killed_and_started_again(server, tmp_path):
         assert httpx.get(first.base + "api/audits").status_code == 401
         killed = send(client)
         running(client, killed)
-        (worker,) = first.workers()
+        (worker,) = first.children()
         os.kill(worker, signal.SIGKILL)
         limit = time.monotonic() + 30
         while (audit := client.get(f"/api/audits/{killed}").json())["state"] == "running" and time.monotonic() < limit:
@@ -109,8 +193,9 @@ def test_killed_and_started_again(server, tmp_path):
         assert "SIGKILL" in audit["error"]
         orphan = send(client)
         running(client, orphan)
-        (worker,) = first.workers()
-    first.end(signal.SIGKILL)
+        (worker,) = first.children()
+    _, said = first.end(signal.SIGKILL)
+    assert f"audit {killed} ended: the process of this audit was ended by SIGKILL" in said
     limit = time.monotonic() + 10
     while os.path.exists(f"/proc/{worker}") and time.monotonic() < limit:
         time.sleep(0.05)
@@ -123,7 +208,7 @@ def test_killed_and_started_again(server, tmp_path):
         assert httpx.get(f"{again.base}?token={first.token}").status_code == 401
         third = send(client)
         running(client, third)
-        (worker,) = again.workers()
+        (worker,) = again.children()
     code, said = again.end(signal.SIGINT)
     assert code in (0, 130, -signal.SIGINT)
     assert "Traceback" not in said

@@ -2,16 +2,19 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import polars as pl
 import pytest
-from web_support import office, people, upload, with_token
+from web_support import office, people, upload, wait, with_token
 
+from whosin.errors import InputError
 from whosin.reporting.blocks import Card
 from whosin.web import views
 from whosin.web.measure import measure
 from whosin.web.models import AuditOptions
+from whosin.web.worker import with_labels
 
 LIMITS = {"rows": 10_000, "columns": 50, "memory_bytes": 4_000_000_000}
 
@@ -68,6 +71,51 @@ def test_without_held_out_rows_the_three_ways_are_told(client):
     assert answer.status_code == 422
     for words in ("No verdict without held-out rows", "Keep some rows back", "on random halves", "Count the training"):
         assert words in answer.json()["error"]
+
+
+@pytest.mark.parametrize("role", ["train", "holdout", "scores"])
+def test_an_audit_of_one_row_is_not_done(client, role):
+    """It ends, and its state says that there is no verdict, in the API and in the history."""
+    tables = {name: people(seed, 1 if name == role else 60) for seed, name in enumerate(("train", "holdout"))}
+    files = {name: table.write_csv().encode() for name, table in (*tables.items(), ("synthetic", people(7, 60)))}
+    key = upload(client, {"scores": b"member,score\n1,0.5\n0,0.2\n"} if role == "scores" else files).json()["id"]
+    ended = wait(client, key)
+    assert ended["state"] == ended["summary"]["verdict"]["state"] == "no verdict"
+    assert "are too few" in ended["summary"]["verdict"]["sentence"]
+    assert "done" not in client.get("/audit/history").text
+    assert "No verdict" in client.get(f"/audit/{key}").text
+    assert client.get(f"/api/audits/{key}/report").status_code == 200
+
+
+TRAIN, OTHERS, RELEASE = people(1, 60), people(2, 60), people(3, 60)
+REFUSED = {
+    "other names": ({"train": TRAIN.rename({"age": "years"})}, {}, "“Columns to use” chooses"),
+    "unknown column": ({}, {"columns": ["town"]}, "no column 'town'"),
+    "unknown to leave out": ({}, {"ignore": ["town"]}, "“Columns to leave out” must name columns"),
+    "all left out": ({}, {"ignore": ["age", "income", "job"]}, "“Columns to compare all the same” compares them"),
+    "unknown to keep": ({}, {"keep": ["town"]}, "“Columns to compare all the same” must name columns"),
+    "unknown labels": ({}, {"categories": ["town"]}, "no column 'town' to take as a category"),
+    "unknown group": ({}, {"groups": ["town"]}, "no column 'town'"),
+    "unknown person": ({}, {"person": "town"}, "“Person column” must be a column"),
+    "two kinds": ({"holdout": OTHERS.with_columns(age=pl.lit("x"))}, {}, "must hold one kind of cells"),
+    "no rows": ({"train": TRAIN.head(0)}, {}, "has names but no rows"),
+    "one side": ({"scores": pl.DataFrame({"member": [1, 1], "score": [0.1, 0.2]})}, {}, "got members alone"),
+    "other side": ({"scores": pl.DataFrame({"member": [0, 0], "score": [0.1, 0.2]})}, {}, "got others alone"),
+    "no truth": ({"scores": pl.DataFrame({"score": [0.1, 0.2]})}, {}, "no column 'member'"),
+    "strange truth": ({"scores": pl.DataFrame({"member": ["in", "x"], "score": [1, 2]})}, {}, "“Word for members”"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_failed_audit_speaks_the_words_of_the_form(tmp_path, case):
+    """Whatever is wrong, no argument of the library and no option of the command line is named."""
+    tables, options, words = REFUSED[case]
+    given = tables if "scores" in tables else {"train": TRAIN, "holdout": OTHERS, "synthetic": RELEASE, **tables}
+    with pytest.raises(InputError) as caught:
+        measure(tmp_path, request(tmp_path, given, **options), lambda share: None)
+    shown = with_labels(str(caught.value))
+    assert words in shown
+    assert not re.search(r"\b\w+=(?!\d)|--\w+|\[\.\.\.\]|shape \(", shown)
 
 
 def test_the_seed_is_that_of_the_data_unless_one_is_given(start, quick):

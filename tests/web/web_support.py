@@ -59,7 +59,7 @@ def upload(client, files, path="/api/audits", **fields):
     return client.post(path, files=sent, data=fields)
 
 
-def wait(client, key, *, until=("done", "failed", "interrupted"), seconds=180):
+def wait(client, key, *, until=("done", "no verdict", "failed", "interrupted"), seconds=180):
     """Wait until an audit has ended, and return it."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
@@ -91,12 +91,12 @@ class Server:
         self.url, self.token = told["url"], told["token"]
         self.base = self.url.partition("?")[0]
 
-    def workers(self):
-        """Return the processes that the server started for audits (Linux)."""
+    def children(self, module="whosin.web.worker"):
+        """Return the processes that the server started for audits, or for another module (Linux)."""
         found = []
         for path in Path(f"/proc/{self.process.pid}/task").glob("*/children"):
             found += [int(word) for word in path.read_text().split()]
-        return [pid for pid in found if b"whosin.web.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return [pid for pid in found if module.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
     def end(self, how=signal.SIGINT):
         """End the server and return its exit code and what it said on standard error."""

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 __all__ = [
-    "NOT_MEASURED", "about", "at_least", "at_most", "capital", "clean", "confidence", "count", "float_above", "limits",
-    "of_hundred", "percent", "percent_down", "percent_up", "sentence",
+    "NOT_MEASURED", "about", "at_least", "at_most", "capital", "clean", "confidence", "count", "counted", "float_above",
+    "limits", "of_hundred", "percent", "percent_down", "percent_up", "sentence",
 ]  # fmt: skip
 
 NOT_MEASURED = "–"
@@ -89,6 +89,11 @@ def confidence(level: float) -> str:
 def count(number: int) -> str:
     """Write a whole number with its thousands apart."""
     return f"{number:,}"
+
+
+def counted(number: int, word: str) -> str:
+    """Return a count with its word: "1 member", "2,000 members"."""
+    return f"{count(number)} {word}" if number == 1 else f"{count(number)} {word}s"
 
 
 def clean(text: Any) -> str:

@@ -19,7 +19,7 @@ from whosin.errors import InputError
 
 __all__ = ["ENDED", "Entry", "History"]
 
-ENDED = ("done", "failed", "interrupted")
+ENDED = ("done", "no verdict", "failed", "interrupted")
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS audits (
@@ -46,7 +46,7 @@ class Entry:
     started: float | None
     finished: float | None
     state: str
-    """"queued", "running", "done", "failed" or "interrupted"."""
+    """"queued", "running", "done", "no verdict", "failed" or "interrupted"."""
     error: str | None
     summary: Mapping[str, Any] | None
     """The numbers that stay when report and details are removed: no record is named in them."""

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from whosin.web.folders import Folders, read_json
 from whosin.web.history import ENDED, Entry, History
+from whosin.web.processes import end
 from whosin.web.settings import Settings
 
 __all__ = ["Jobs", "TooMany"]
@@ -68,7 +69,7 @@ class Jobs:
             self._thread.join(timeout=10.0)
         with self._lock:
             for key, job in self._running.items():
-                _kill(job.process)
+                end(job.process)
                 entry = self.history.get(key)
                 if entry is not None:
                     self._settle(entry, "interrupted", "the server stopped before this audit was done")
@@ -94,7 +95,7 @@ class Jobs:
         with self._lock:
             entry, job = self.history.get(key), self._running.pop(key, None)
             if job is not None:
-                _kill(job.process)
+                end(job.process)
             if entry is not None and entry.state not in ENDED:
                 self._settle(entry, "interrupted", "you cancelled it")
 
@@ -103,7 +104,7 @@ class Jobs:
         with self._lock:
             job = self._running.get(key)
             if job is not None:
-                _kill(job.process)
+                end(job.process)
                 job.said = "it was being removed"
             self.history.remove(key)
             self._running.pop(key, None)
@@ -190,7 +191,7 @@ class Jobs:
             late = not ended and time.monotonic() > job.until
             if not ended and not late:
                 continue
-            code = _kill(job.process)
+            code = end(job.process)
             if job.said is None:
                 last = _last_line(self.folders.of(key) / "errors.txt")
                 job.said = f"it took more than {self.settings.limits.seconds:g} seconds" if late else _why(code, last)
@@ -204,6 +205,7 @@ class Jobs:
         """Note the outcome that the worker left, or the given one; the uploads go either way."""
         folder = self.folders.of(entry.id)
         outcome = read_json(folder / "outcome.json")
+        self.folders.remove_uploads(entry.id)
         if outcome is None:
             _log.warning("audit %s ended: %s", entry.id, reason)
             self.history.end(entry.id, state, error=reason)
@@ -211,8 +213,9 @@ class Jobs:
             self.history.end(entry.id, "failed", error=str(outcome["error"]))
         else:
             has_report = (folder / "report.html").is_file()
-            self.history.end(entry.id, "done", summary=outcome["summary"], has_report=has_report)
-        self.folders.remove_uploads(entry.id)
+            judged = outcome["summary"]["verdict"]["state"] != "no verdict"
+            state = "done" if judged else "no verdict"
+            self.history.end(entry.id, state, summary=outcome["summary"], has_report=has_report)
 
 
 def _last_line(path: Path) -> str:
@@ -244,15 +247,3 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
     if process.returncode is not None or not hasattr(os, "waitid"):
         return process.poll() is not None
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> int:
-    """End a process with all that it started, wait until it is gone, and return its exit code."""
-    if hasattr(os, "killpg") and process.returncode is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-    return process.wait()

@@ -190,7 +190,7 @@ class AuditAnswer(BaseModel):
     id: str
     name: str
     kind: Literal["tables", "scores"]
-    state: Literal["queued", "running", "done", "failed", "interrupted"]
+    state: Literal["queued", "running", "done", "no verdict", "failed", "interrupted"]
     progress: float
     stage: str = ""
     """What is being done."""

@@ -25,13 +25,14 @@ from whosin.web.service import Office, Unknown, office_of, waited_for
 from whosin.web.settings import Settings
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 from whosin.web.tools import Tool
+from whosin.web.uploads import TooLarge
 
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
 In = Annotated[Office, Depends(office_of)]
 _TABS = ("explain", "calibrate", "audit", "scores", "compare")
-LONGEST_SECRET = 1_000
+LONGEST_FORM = 1_000
 LOGIN_SECONDS = 10.0
 
 
@@ -62,18 +63,13 @@ def login_page() -> HTMLResponse:
 @router.post(LOGIN)
 async def login(request: Request, office: In) -> Response:
     """Let in whoever knows the token or the password."""
-    body = b""
-    if int(request.headers.get("content-length", "0") or 0) > LONGEST_SECRET:
-        return door(413, "That is too long.", {"Connection": "close"})
     try:
         async with asyncio.timeout(LOGIN_SECONDS):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > LONGEST_SECRET:
-                    return door(413, "That is too long.", {"Connection": "close"})
+            secret = (await _short_form(request)).get("secret", "")
+    except TooLarge as error:
+        return door(413, str(error), {"Connection": "close"})
     except TimeoutError:
         return door(408, "That took too long.", {"Connection": "close"})
-    secret = dict(_fields(body)).get("secret", "")
     try:
         known = await run_in_threadpool(office.access.comes_in, secret)
     except TooManyTries:
@@ -85,11 +81,19 @@ async def login(request: Request, office: In) -> Response:
     return response
 
 
-def _fields(body: bytes) -> list[tuple[str, str]]:
+async def _short_form(request: Request) -> dict[str, str]:
+    """Return the fields of a short form; one that is longer is refused before it is read."""
+    if int(request.headers.get("content-length", "0") or 0) > LONGEST_FORM:
+        raise TooLarge("That is too long.")
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LONGEST_FORM:
+            raise TooLarge("That is too long.")
     try:
-        return parse_qsl(body.decode("utf-8", "replace"), max_num_fields=5)
+        return dict(parse_qsl(body.decode("utf-8", "replace"), max_num_fields=5))
     except ValueError:
-        return []
+        return {}
 
 
 @router.get("/style/base.css")
@@ -99,9 +103,10 @@ def style() -> Response:
 
 
 @router.get("/explain")
-def explain_page(query: Annotated[ExplainQuery, Query()], office: In) -> HTMLResponse:
+async def explain_page(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Show what a guarantee means."""
-    return _page(office, "explain", query=query, sliders=filled(EXPLAIN, query), **_explained(query, office))
+    answer = await waited_for(request, lambda gone: _explained(query, office, gone))
+    return _page(office, "explain", query=query, sliders=filled(EXPLAIN, query), **answer)
 
 
 @router.get("/explain/answer")
@@ -118,9 +123,10 @@ def _explained(query: ExplainQuery, office: Office, gone: threading.Event | None
 
 
 @router.get("/calibrate")
-def calibrate_page(query: Annotated[CalibrateQuery, Query()], office: In) -> HTMLResponse:
+async def calibrate_page(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Show which parameters keep a risk."""
-    return _page(office, "calibrate", query=query, sliders=filled(CALIBRATE, query), **_calibrated(query, office))
+    answer = await waited_for(request, lambda gone: _calibrated(query, office, gone))
+    return _page(office, "calibrate", query=query, sliders=filled(CALIBRATE, query), **answer)
 
 
 @router.get("/calibrate/answer")
@@ -190,8 +196,7 @@ def cancel(key: str, office: In) -> HTMLResponse:
 @router.post("/audit/{key}/name")
 async def rename(key: str, request: Request, office: In) -> HTMLResponse:
     """Give an audit another name."""
-    body = (await request.body())[:LONGEST_SECRET]
-    office.rename(key, dict(_fields(body)).get("name", ""))
+    office.rename(key, (await _short_form(request)).get("name", ""))
     return HTMLResponse(render("status.html.j2", **_status(office, key)))
 
 

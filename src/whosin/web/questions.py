@@ -14,11 +14,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from whosin.errors import InputError
+from whosin.web.processes import end
 from whosin.web.worker import limit_memory
 
 __all__ = ["Busy", "Desk", "main"]
@@ -26,12 +28,18 @@ __all__ = ["Busy", "Desk", "main"]
 Answer = TypeVar("Answer")
 
 PATIENCE = 20.0
+LINGER = 1.0
+"""Seconds that a question nobody waits for may still take: less than a helper takes to start again."""
 _GRACE = 5
 """Seconds after which a helper whose server is gone ends itself in the middle of a question."""
 
 
 class Busy(Exception):
     """Too many people ask at the same time."""
+
+
+class _Lost(InputError):
+    """A helper ended before it gave its answer."""
 
 
 class Desk:
@@ -53,13 +61,16 @@ class Desk:
         self._helpers: list[subprocess.Popen[bytes]] = []
         self._idle: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
+        self._closed = False
 
     @contextmanager
-    def place(self, apart: bool = False) -> Iterator[None]:
+    def place(self, apart: bool = False, gone: threading.Event | None = None) -> Iterator[None]:
         """Hold a place while something is computed; heavy questions have places of their own."""
         places = self._heavy if apart else self._places
-        if not places.acquire(timeout=PATIENCE):
-            raise Busy("the server is busy: try again in a moment")
+        until = time.monotonic() + PATIENCE
+        while not places.acquire(timeout=0.2):
+            if time.monotonic() > until or (gone is not None and gone.is_set()):
+                raise Busy("the server is busy: try again in a moment")
         try:
             yield
         finally:
@@ -70,25 +81,33 @@ class Desk:
     ) -> Answer:
         """Return the function's answer, computed here, or apart in a helper process if it may take long.
 
-        A helper is ended as soon as ``gone`` is set: nobody waits for its answer any more.
+        Once ``gone`` is set nobody waits for the answer: its place in the queue is given up, and a helper that does
+        not answer within a second is ended. Another is started in its stead.
         """
-        with self.place(apart):
-            return self._ask(function, *arguments, gone=gone) if apart else function(*arguments)
+        with self.place(apart, gone):
+            if not apart:
+                return function(*arguments)
+            try:
+                return self._ask(function, *arguments, gone=gone)
+            except _Lost:
+                self.warm()
+                raise
 
     def warm(self) -> None:
         """Start a helper in the background, so that the first heavy question does not wait for its imports."""
         threading.Thread(target=self._warm, daemon=True).start()
 
     def _warm(self) -> None:
-        with contextlib.suppress(InputError, OSError):  # the server may end meanwhile
+        with contextlib.suppress(ValueError, OSError):  # the server may end meanwhile, or have no memory for helpers
             self._ask(_load)
 
     def close(self) -> None:
         """End the helpers."""
         with self._lock:
+            self._closed = True
             helpers, self._helpers, self._idle = self._helpers, [], []
         for helper in helpers:
-            _end(helper)
+            end(helper)
 
     def _ask(self, function: Callable[..., Answer], *arguments: Any, gone: threading.Event | None = None) -> Answer:
         helper = self._take()
@@ -105,7 +124,7 @@ class Desk:
             answer, refusal = pickle.load(helper.stdout)
         except (EOFError, OSError, pickle.UnpicklingError):
             self._drop(helper)
-            raise InputError(
+            raise _Lost(
                 f"this takes more than {self._seconds:g} seconds or {self._memory_bytes / 1e9:.3g} GB of memory to "
                 "compute: give other numbers"
             ) from None
@@ -123,6 +142,8 @@ class Desk:
 
     def _take(self) -> subprocess.Popen[bytes]:
         with self._lock:
+            if self._closed:
+                raise InputError("the server is ending")
             while self._idle:
                 helper = self._idle.pop()
                 if helper.poll() is None:
@@ -142,7 +163,7 @@ class Desk:
         with self._lock:
             if helper in self._helpers:
                 self._helpers.remove(helper)
-        _end(helper)
+        end(helper)
 
 
 def _load() -> None:
@@ -156,17 +177,9 @@ def _end_if_gone(helper: subprocess.Popen[bytes], gone: threading.Event, done: t
     """End a helper when nobody waits for its answer any more."""
     while not done.wait(0.1):
         if gone.is_set():
-            helper.kill()
+            if not done.wait(LINGER):
+                helper.kill()
             return
-
-
-def _end(helper: subprocess.Popen[bytes]) -> None:
-    helper.kill()
-    for pipe in (helper.stdin, helper.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    helper.wait()
 
 
 def main(memory_bytes: int, seconds: float) -> None:

@@ -103,7 +103,7 @@ class Office:
                 raise InputError("a look needs the training rows, one table with both sides, or scores; got none")
             asked = self._request("", received)
             answer = partial(self.desk.answer, look_at, self.folders.of(key), asked, apart=True)
-            found = await run_in_threadpool(answer)
+            found = await waited_for(request, lambda gone: answer(gone=gone))
         except InputError as error:
             raise InputError(with_labels(str(error))) from None
         finally:
@@ -177,15 +177,20 @@ class Office:
             files = {
                 role: (folder / f"{role}.{sent['type']}", str(sent["name"])) for role, sent in received.files.items()
             }
-            return await run_in_threadpool(self._run, command, received.fields, files, folder)
+            return await waited_for(request, partial(self._run, command, received.fields, files, folder))
         finally:
             self.folders.remove(key)
 
     def _run(
-        self, command: Command, values: dict[str, str], files: dict[str, tuple[Path, str]], folder: Path
+        self,
+        command: Command,
+        values: dict[str, str],
+        files: dict[str, tuple[Path, str]],
+        folder: Path,
+        gone: threading.Event,
     ) -> tuple[str, str]:
-        with self.desk.place(apart=True):
-            return run_command(command, values, files, folder, self.settings.limits.seconds)
+        with self.desk.place(apart=True, gone=gone):
+            return run_command(command, values, files, folder, self.settings.limits.seconds, gone)
 
     def sample(self) -> AuditAnswer:
         """Queue an audit of sample data, as ``whosin demo`` does it: patients, and a release that repeats some."""
@@ -217,7 +222,9 @@ class Office:
         self.jobs.remove(key)
 
     def _answer(self, entry: Entry) -> AuditAnswer:
-        share, stage = self.jobs.progress(entry.id) if entry.state == "running" else (float(entry.state == "done"), "")
+        share, stage = (
+            self.jobs.progress(entry.id) if entry.state == "running" else (float(entry.summary is not None), "")
+        )
         left = None
         if entry.started is not None and 0.05 < share < 1.0:
             left = (time.time() - entry.started) * (1.0 - share) / share

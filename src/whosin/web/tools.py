@@ -6,11 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from whosin.errors import InputError
+from whosin.web.processes import end
 
 __all__ = ["Command", "Field", "Tool", "run_command"]
 
@@ -80,11 +83,17 @@ class Tool:
 
 
 def run_command(
-    command: Command, values: Mapping[str, str], files: Mapping[str, tuple[Path, str]], folder: Path, seconds: float
+    command: Command,
+    values: Mapping[str, str],
+    files: Mapping[str, tuple[Path, str]],
+    folder: Path,
+    seconds: float,
+    gone: threading.Event,
 ) -> tuple[str, str]:
     """Run a command with the values of its form and return how it is typed, and what it printed.
 
-    ``files`` has by role where a file lies, and what it was called.
+    ``files`` has by role where a file lies, and what it was called. The command is ended once ``gone`` is set: then
+    nobody waits for it.
 
     Values travel as ``--option=value``, so that none can pass for an option; options that the form does not have are
     refused, and files are ours.
@@ -110,16 +119,29 @@ def run_command(
     out = folder / "out.json"
     if command.writes:
         real, typed = [*real, f"--{command.writes}={out}"], [*typed, f"--{command.writes}", "out.json"]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-m", "whosin", *real],
-            capture_output=True, text=True, timeout=seconds, check=False, cwd=folder, stdin=subprocess.DEVNULL,
-            env={**os.environ, "COLUMNS": "96", "NO_COLOR": "1"},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise InputError(f"this took more than {seconds:g} seconds: use the command line for larger data") from None
-    if done.returncode not in (0, 3):
-        raise InputError(done.stderr.strip().removeprefix("Error: ")[-1_000:] or f"exit code {done.returncode}")
+    code, printed, complaint = _run([sys.executable, "-P", "-m", "whosin", *real], folder, seconds, gone)
+    if code not in (0, 3):
+        raise InputError(complaint.strip().removeprefix("Error: ")[-1_000:] or f"exit code {code}")
     written = f"\n\n{out.read_text(encoding='utf-8')}" if command.writes and out.is_file() else ""
-    shown = done.stdout.replace(f"Written to {out}.", "").strip() + written
+    shown = printed.replace(f"Written to {out}.", "").strip() + written
     return shlex.join(typed), shown[:MOST_LETTERS]
+
+
+def _run(line: list[str], folder: Path, seconds: float, gone: threading.Event) -> tuple[int, str, str]:
+    """Run a command for people, as wide as the page shows it, and return its exit code and what it printed."""
+    process = subprocess.Popen(
+        line,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+        env={**os.environ, "COLUMNS": "96", "NO_COLOR": "1"}, start_new_session=True,
+    )  # fmt: skip
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            printed, complaint = process.communicate(timeout=0.2)
+            return process.returncode, printed, complaint
+        except subprocess.TimeoutExpired:
+            if gone.is_set() or time.monotonic() > until:
+                end(process)
+                raise InputError(
+                    f"this took more than {seconds:g} seconds: use the command line for larger data"
+                ) from None

@@ -85,7 +85,9 @@ LABELS = {
 
 def with_labels(message: str) -> str:
     """Return an error in the words of the form."""
-    shown = re.sub(r"\b(\w+)=", lambda found: f"{LABELS[found[1]]} " if found[1] in LABELS else found[0], message)
+    known = "|".join(LABELS)
+    named = rf"(?:--({known.replace('_', '-')})\b|\b({known})=(?:\[\.\.\.\])?) ?"
+    shown = re.sub(named, lambda found: f"{LABELS[(found[1] or found[2]).replace('-', '_')]} ", message).strip()
     word, space, rest = shown.partition(" ")
     return f"{LABELS.get(word, word)}{space}{rest}" if rest.startswith(("must ", "is needed", "has ")) else shown
 

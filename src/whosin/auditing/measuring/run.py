@@ -15,6 +15,7 @@ from whosin.auditing.measuring.limits import ADVANTAGE, could_show, gain_at_prio
 from whosin.auditing.measuring.metrics import check_metric
 from whosin.auditing.measuring.splits import Splits, split
 from whosin.errors import InputError, check_choice, check_confidence, check_probability, short_repr
+from whosin.numerics.rounding import counted
 from whosin.risks import Risk
 
 __all__ = ["audit", "run_audit"]
@@ -193,6 +194,6 @@ def _problem(splits: Splits, delta: float) -> str | None:
     if could_show(splits, delta):
         return None
     return (
-        f"{len(inside)} members and {len(outside)} non-members are too few: even an attacker who makes no mistake "
-        "would not be shown to be one."
+        f"{counted(len(inside), 'member')} and {counted(len(outside), 'non-member')} are too few: even an "
+        "attacker who makes no mistake would not be shown to be one."
     )

@@ -140,4 +140,8 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
             f"{table.origin} must hold 1 or 0 in column {column!r}, got {texts[strange]!r} in row {strange + 1}; "
             f"--member-value {texts[strange]!r} would take the rows with this value as members"
         )
-    return np.array([_TRUTH[text.lower()] for text in texts], dtype=bool)
+    inside = np.array([_TRUTH[text.lower()] for text in texts], dtype=bool)
+    if inside.all() or not inside.any():
+        whom = "members" if inside.all() else "others"
+        raise InputError(f"{table.origin} must have members and others by column {column!r}, got {whom} alone")
+    return inside
