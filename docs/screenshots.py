@@ -24,7 +24,7 @@ FLAGS += ["--disable-component-update", "--disable-sync"]
 WIDTHS = {"desktop": (1200, 900), "phone": (390, 844)}
 TABS = ("explain", "calibrate", "audit", "result", "compare", "population")
 KEPT = {("desktop", "light"), ("phone", "dark")}
-COLOURS, LARGEST = 64, 60_000
+COLOURS, LARGEST = (64, 48, 32, 16), 60_000
 
 
 def people(rng: np.random.Generator, rows: int) -> pl.DataFrame:
@@ -83,11 +83,13 @@ def show(page: Page, base: str, tab: str) -> None:
 
 
 def save(picture: bytes, path: Path) -> None:
-    """Write a picture with few colours."""
-    image = Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
-    image.save(path, optimize=True)
-    if path.stat().st_size > LARGEST:
-        print(f"{path.name} has {path.stat().st_size} bytes, more than {LARGEST}")
+    """Write a picture with as many colours as fit into the largest file."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    for colours in COLOURS:
+        image.quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
+        if path.stat().st_size <= LARGEST:
+            return
+    print(f"{path.name} has {path.stat().st_size} bytes, more than {LARGEST}")
 
 
 def main(target: Path, everything: bool) -> None:

@@ -9,6 +9,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import whosin as wi
+from whosin.cli import render
 from whosin.cli.app import app
 from whosin.cli.examples import EXAMPLES
 from whosin.cli.forms import forms
@@ -55,6 +56,8 @@ def test_the_verdict_comes_first_and_lines_fit(found, width, monkeypatch, capsys
     assert text.startswith("Leak found, above the tolerated 0.1: ")
     assert max(map(len, text.splitlines())) <= width
     assert "\x1b" not in text
+    to_do = text.partition("What to do now\n")[2].partition("\n\n")[0].splitlines()
+    assert all(re.match(r"  \d\. \S|     \S", line) and line == line.rstrip() for line in to_do)
     for words in ("What to do now", "This assumes", "Method:", "ε = 1 (one person added or removed)", "hold together"):
         assert words in " ".join(text.split())
 
@@ -86,3 +89,19 @@ def test_forms_of_the_page_name_no_file_of_the_server():
             kinds = {field.name: field.kind for field in command.fields}
             assert kinds.get("epsilon", "number") == "number"
             assert {kinds.get(name, "file") for name in ("records", "data", "candidates")} == {"file"}
+
+
+@pytest.mark.parametrize(("value", "up", "down"), [(0.567237, "0.568", "0.567"), (0.999665, "0.999665", "0.999665"),
+                                                   (0.00033001, "0.000331", "0.00033"), (1.0, "1", "1")])  # fmt: skip
+def test_limits_of_promises_have_three_digits_and_more_next_to_one(value, up, down):
+    assert (render.number(value), render.number(value, upper=False)) == (up, down)
+
+
+@pytest.mark.parametrize(("terminal", "json", "said"), [(True, False, 0), (False, False, 1), (True, True, 1)])
+def test_a_terminal_says_the_reason_once(found, monkeypatch, capsys, terminal, json, said):
+    from whosin.cli.audit import _end
+
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal, raising=False)
+    with pytest.raises(typer.Exit):
+        _end(found.verdict, strict=False, printed=not json)
+    assert capsys.readouterr().err.count("Leak found") == said

@@ -207,7 +207,7 @@ def audit(
         paths: dict[str, Any] = {"train": train, "holdout": holdout, "synthetic": synthetic, "scores": scores}
         files = {role: getattr(path, "name", None) or path.origin for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
-    _end(found.verdict, strict)
+    _end(found.verdict, strict, printed=not json)
 
 
 @dataclass(frozen=True)
@@ -235,15 +235,21 @@ def _by_training_again(generator: str, records: Path, options: dict[str, Any], s
         show_retrained(found, top=shown.top, promised=shown.promised)
     if shown.report is not None:
         render.write_report(found, shown.report, shown.force, guarantee=shown.promised, individuals=shown.individuals)
-    _end(found.verdict, shown.strict)
+    _end(found.verdict, shown.strict, printed=not shown.json)
 
 
-def _end(verdict: Verdict, strict: bool) -> None:
-    """End with the exit code of a verdict, and the reason on standard error unless the code is 0."""
+def _end(verdict: Verdict, strict: bool, printed: bool = False) -> None:
+    """End with the exit code of a verdict, and the reason on standard error unless the code is 0.
+
+    A reason that was printed for people is not said twice on their terminal.
+    """
+    import sys
+
     codes = {"exceeds": FAILED, "undecided": FAILED if strict else 0, "no verdict": INPUT}
     code = codes.get(verdict.state, 0)
     if code:
-        typer.echo(verdict.sentence, err=True)
+        if not (printed and sys.stdout.isatty()):
+            typer.echo(verdict.sentence, err=True)
         raise typer.Exit(code)
 
 

@@ -170,14 +170,10 @@ def _quoted(name: str) -> str:
 
 def _print(certificate: Certificate, out: Path) -> None:
     from rich.console import Console
-    from rich.padding import Padding
 
     console = Console(highlight=False)
     console.print(certificate.explain(), markup=False)
     console.print()
     console.print(f"Written to {out}.", markup=False)
     render.assumptions(console, certificate.assumes)
-    console.print()
-    console.print("Not protected:")
-    for line in certificate.not_protected:
-        console.print(Padding(f"- {line}", (0, 0, 0, 2)))
+    render.listed(console, "Not protected:", certificate.not_protected)

@@ -25,6 +25,7 @@ __all__ = [
     "emit_json",
     "facts",
     "guarantee_text",
+    "listed",
     "number",
     "progress",
     "spinner",
@@ -71,12 +72,20 @@ def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = No
 
 def assumptions(console: Console, lines: Iterable[str]) -> None:
     """Print what a result rests on."""
-    from rich.padding import Padding
+    listed(console, "This assumes:", lines)
 
-    console.print()
-    console.print("This assumes:")
-    for line in lines:
-        console.print(Padding(f"- {line}", (0, 0, 0, 2)))
+
+def listed(console: Console, heading: str, lines: Iterable[str], *, numbered: bool = False) -> None:
+    """Print a heading and a list whose lines are indented under their marks."""
+    import textwrap
+
+    console.print(f"\n{heading}", markup=False)
+    for place, line in enumerate(lines, 1):
+        mark = f"  {place}. " if numbered else "  - "
+        shown = textwrap.fill(
+            line, console.width, initial_indent=mark, subsequent_indent=" " * len(mark), break_on_hyphens=False
+        )
+        console.print(shown, markup=False, soft_wrap=True)
 
 
 def bounds_text(table: BoundsTable) -> None:
@@ -160,8 +169,9 @@ def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
 
 
 def number(value: float, upper: bool = True) -> str:
-    """Six significant digits, rounded up (or down, for lower limits) so that a printed limit is a limit."""
-    return at_most(value, 6) if upper else at_least(value, 6)
+    """Three significant digits, six next to 1, rounded up (or down, for lower limits): a printed limit is a limit."""
+    digits = 3 if value < 0.99 else 6
+    return at_most(value, digits) if upper else at_least(value, digits)
 
 
 def table(*columns: str, headings: bool = True) -> Any:

@@ -96,13 +96,9 @@ def _three_numbers(console: Any, facts: Facts) -> None:
 
 
 def _to_do(console: Any, facts: Facts) -> None:
-    from rich.padding import Padding
-
     from whosin.reporting.verdict_card import what_to_do
 
-    console.print("\nWhat to do now")
-    for number, line in enumerate(what_to_do(facts), 1):
-        console.print(Padding(f"{number}. {line}", (0, 0, 0, 2)))
+    render.listed(console, "What to do now", what_to_do(facts), numbered=True)
 
 
 def _people(console: Any, facts: Facts, top: int) -> None:
