@@ -40,13 +40,27 @@ def test_the_chance_of_any_against_all_listings(ways, data, q, joint):
     before = guess_ways.MOST_JOINT
     guess_ways.MOST_JOINT = before if joint else 0
     try:
-        found = chance_of_any(ways, needed, q)
+        found = chance_of_any(ways, needed, q, COINS)
     finally:
         guess_ways.MOST_JOINT = before
     assert found >= exact - 1e-12
     both = [b for a, b in sorted(ways) if b > 0]
     if joint and both == sorted(both):
         assert found <= exact * (1 + 2e-6) + 1e-12
+
+
+@pytest.mark.parametrize("ways", [[(3, 6), (5, 0)], [(3, 6), (5, 0), (2, 2)], [(6, 3), (4, 5)], [(0, 9), (9, 0)]])
+@pytest.mark.parametrize("q", [0.5, 0.6, 0.9])
+@pytest.mark.parametrize("joint", [2000, 0])
+def test_ways_that_contradict_each_other(ways, q, joint, monkeypatch):
+    """Canaries that one way guesses in and another out: each coin falls one way only, with a chance of q at most."""
+    monkeypatch.setattr(guess_ways, "MOST_JOINT", joint)
+    right = np.stack([EVERY[:, COINS - a :].sum(axis=1) + (~EVERY[:, :b]).sum(axis=1) for a, b in ways])
+    likely = [np.arange(COINS) >= turn for turn in range(COINS + 1)]
+    chances = np.stack([np.prod(np.where(side == EVERY, q, 1 - q), axis=1) for side in likely])
+    for needed in itertools.product(*(range(1, sum(way) + 1) for way in ways)):
+        truth = chances[:, (right >= np.array(needed)[:, None]).any(axis=0)].sum(axis=1).max()
+        assert chance_of_any(ways, needed, q, COINS) >= truth - 1e-12
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -58,7 +72,8 @@ def test_the_limit_is_above_epsilon_no_more_often_than_allowed(ways, epsilon, fi
     counts = rights(ways)
     limits = {}
     for seen in {tuple(column) for column in counts.T.tolist()}:
-        found = SeveralWays(tuple(Count(*way, right) for way, right in zip(ways, seen, strict=True)), first, alpha)
+        rows = tuple(Count(*way, right) for way, right in zip(ways, seen, strict=True))
+        found = SeveralWays(COINS, rows, first, alpha)
         limits[seen] = found.epsilon_lower()
         assert found.p_value(limits[seen] + 1e-4) > alpha
         if limits[seen] > 0:
@@ -78,7 +93,8 @@ def test_against_draws(q, joint, monkeypatch):
     needed = [int(binom.isf(0.01, sum(way), q)) + 1 for way in LADDER]
     drawn = np.random.default_rng(0).random((20_000, 1000)) < q
     share = (rights(LADDER, drawn) >= np.array(needed)[:, None]).any(axis=0).mean()
-    found, union = chance_of_any(LADDER, needed, q), sum(binom.sf(np.array(needed) - 1, [sum(w) for w in LADDER], q))
+    found = chance_of_any(LADDER, needed, q, 1000)
+    union = sum(binom.sf(np.array(needed) - 1, [sum(w) for w in LADDER], q))
     error = 4 * math.sqrt(found / 20_000)
     assert share <= found + error
     assert found < 0.9 * union
@@ -89,14 +105,14 @@ def test_against_draws(q, joint, monkeypatch):
 def test_many_guesses_take_no_time_and_are_sharper_than_a_union_bound():
     ways = [(n - n // 2, n // 2) for n in (100_000, 50_000, 25_000, 12_500)] + [(50_000, 0), (25_000, 0)]
     needed = [int(binom.isf(0.01, sum(way), 0.7)) + 1 for way in ways]
-    assert 0.012 < chance_of_any(ways, needed, 0.7) < 0.05
+    assert 0.012 < chance_of_any(ways, needed, 0.7, 100_000) < 0.05
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=4), st.data())
 def test_p_values_rise_in_epsilon(ways, data):
     ways = [(a + 1, b) for a, b in ways]
     counts = tuple(Count(a, b, data.draw(st.integers(0, a + b))) for a, b in ways)
-    found = SeveralWays(counts, data.draw(st.booleans()), 0.05)
+    found = SeveralWays(62, counts, data.draw(st.booleans()), 0.05)
     values = [found.p_value(epsilon) for epsilon in (0.0, 0.5, 1.0, 2.0, 5.0, 50.0)]
     assert all(after >= before * (1 - 3e-6) for before, after in itertools.pairwise(values))
     assert 0.0 <= found.epsilon_lower() < 60.0
@@ -104,7 +120,7 @@ def test_p_values_rise_in_epsilon(ways, data):
 
 
 def test_one_way_is_a_binomial_tail():
-    found = SeveralWays((Count(60, 40, 80),), False, 0.05)
+    found = SeveralWays(100, (Count(60, 40, 80),), False, 0.05)
     assert found.p_value(1.0) == pytest.approx(binom.sf(79, 100, 1 / (1 + math.exp(-1))), rel=1e-7)
     assert found.p_value(found.epsilon_lower()) == pytest.approx(0.05, rel=1e-7)
 

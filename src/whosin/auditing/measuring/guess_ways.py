@@ -7,7 +7,9 @@ often. Two consequences:
 
 * the guesses may be chosen by the scores, which the release tells, as long as no coin is looked at;
 * for ways i = 1, …, k, with cᵢ right guesses wanted of each, P(any way has its cᵢ) is at most the chance of that with
-  independent coins. The ways share most of their guesses, so that this is far below the sum over the ways.
+  independent coins, if no canary is guessed in by one way and out by another. The ways share most of their guesses, so
+  that this is far below the sum over the ways. Of ways that contradict each other one is always right, so that their
+  chances are added.
 
 *One number.* Each way has the limit ℓᵢ, the q at which so many right guesses have the chance aᵢ, and the statistic is
 T = max ℓᵢ. It never falls with a right guess, so P_q(T ≥ t) rises in q. The largest q at which it is at most α, for
@@ -70,12 +72,15 @@ class SeveralWays:
 
     Parameters
     ----------
+    canaries : int
+        How many there are.
     counts : tuple of Count
         The ways; ``first`` says that the first of them is the one that the scores suggest.
     alpha : float
         The level for which they are weighed against each other.
     """
 
+    canaries: int
     counts: tuple[Count, ...]
     first: bool
     alpha: float
@@ -117,7 +122,8 @@ class SeveralWays:
         q = 1.0 / (1.0 + math.exp(-epsilon))
         if q == 1.0 or self._limits.max() == 0.0:
             return 1.0
-        return chance_of_any([(count.guessed_in, count.guessed_out) for count in self.counts], self._needed, q)
+        ways = [(count.guessed_in, count.guessed_out) for count in self.counts]
+        return chance_of_any(ways, self._needed, q, self.canaries)
 
     def epsilon_lower(self) -> float:
         """Return the largest ε whose p-value is at most ``alpha``, from below; 0 where there is none."""
@@ -131,12 +137,13 @@ class SeveralWays:
         return largest_holding(lambda epsilon: self.p_value(epsilon) <= self.alpha, 0.0, most, tolerance=1e-5)
 
 
-def chance_of_any(ways: Sequence[tuple[int, int]], needed: Sequence[int], q: float) -> float:
+def chance_of_any(ways: Sequence[tuple[int, int]], needed: Sequence[int], q: float, canaries: int) -> float:
     """Return the chance that one of the ways has as many right guesses as it needs, from above.
 
     Guesses are independent and right with chance q; a way (in, out) is about that many of the highest and of the
-    lowest of the same scores. Ways are followed in one order where each holds those before it, up to 2,000 guesses also
-    those of one end beside those of both; the chances of several orders are added. O(q(1-q)·guesses·ways·log) for 2,000
+    lowest of the same ``canaries`` scores. Ways are followed in one order where each holds those before it, up to 2,000
+    guesses also those of one end beside those of both, if none of them guesses a canary in that another guesses out;
+    the chances of several orders are added. O(q(1-q)·guesses·ways·log) for 2,000
     guesses (10 ms), and about the root of that for more.
     """
     from scipy.special import betainc
@@ -144,7 +151,12 @@ def chance_of_any(ways: Sequence[tuple[int, int]], needed: Sequence[int], q: flo
     joint = max(a + b for a, b in ways) <= MOST_JOINT
     chains: list[list[tuple[int, int, int]]] = []
     for a, b, need in sorted((*way, need) for way, need in zip(ways, needed, strict=True)):
-        fits = (one for one in chains if b >= max(step[1] for step in one) or (joint and b == 0))
+        lowest = [max(step[1] for step in one) for one in chains]
+        fits = (
+            one
+            for one, low in zip(chains, lowest, strict=True)
+            if (b >= low or (joint and b == 0)) and a + max(b, low) <= canaries
+        )
         chain = next(fits, None)
         if chain is None:
             chains.append([(a, b, need)])

@@ -144,7 +144,7 @@ class OneRunAudit:
     def _pure(self) -> SeveralWays:
         """All ways together, under pure DP."""
         pure = replace(self, delta=0.0).ways
-        return SeveralWays(pure, pure[0] is self.suggested, 1.0 - self.confidence_level)
+        return SeveralWays(self.canaries, pure, pure[0] is self.suggested, 1.0 - self.confidence_level)
 
     def compare(self, guarantee: Guarantee) -> OneRunComparison:
         """Hold the run against a promise of the training.
