@@ -36,6 +36,7 @@ from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
 from whosin.population.sums.normal import normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
+from whosin.population.sums.partners import partner_chances
 from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
 from whosin.tables import numeric_records
 
@@ -52,6 +53,7 @@ PAIRS_RECORDS = 20_000
 """Largest pool whose pairs are compared where the normal bound is finite."""
 EXACT_SETS = 2**14
 """Largest number of data sets that "auto" lists for Laplace noise."""
+UNEQUAL = "records were not drawn uniformly but with the chances given; what is right at best depends on each one's own"
 GROUP_RECORDS = 300
 """Largest pool for which "auto" samples groups where the normal bound shows nothing."""
 
@@ -64,6 +66,7 @@ def gaussian(
     clip: Numbers | None = None,
     query: Query | Sequence[Query] = "mean",
     person: Any = None,
+    chances: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -94,6 +97,9 @@ def gaussian(
         Whose record each row is, a person's or a household's name: whole persons are drawn, each contributes the sum of
         its rows, ``clip`` limits that sum, "mean" divides by the number of persons drawn, and ``per_record`` has one ε̃
         per person in the order of their first rows. One row is one person if not given.
+    chances : array-like, optional
+        Chance of each record (or person) to come by itself, if they are not all equal: the data set is what came given
+        that so many came. "pairwise" is the only method then, up to 2,000 records.
     train_fraction : float, default 0.5
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}, default "auto"
@@ -144,7 +150,7 @@ def gaussian(
     pool, scale = _side_by_side(pools, scales)
     on_records = min(label.epsilon, epsilon_for(scale, delta, pool.widest))
     result = _result(
-        "gaussian", pool, label, ApproxDP(on_records, delta, "replace"), delta, scale, method,
+        "gaussian", pool, label, ApproxDP(on_records, delta, "replace"), delta, scale, chances, method,
         confidence_level, journal, n_jobs, progress, rng,
     )  # fmt: skip
     if not many:
@@ -160,6 +166,7 @@ def laplace(
     delta: float = 0.0,
     query: Query = "mean",
     person: Any = None,
+    chances: Any = None,
     train_fraction: float = 0.5,
     method: str = "auto",
     confidence_level: float = 0.95,
@@ -192,7 +199,9 @@ def laplace(
     scale = pool.sensitivity / epsilon
     label = PureDP(epsilon, "replace")
     here = PureDP(min(epsilon, laplace_epsilon_for(scale, 0.0, pool.widest)), "replace")
-    return _result("laplace", pool, label, here, delta, scale, method, confidence_level, journal, n_jobs, progress, rng)
+    return _result(
+        "laplace", pool, label, here, delta, scale, chances, method, confidence_level, journal, n_jobs, progress, rng
+    )
 
 
 @dataclass(frozen=True)
@@ -273,6 +282,7 @@ def _result(
     on_records: PureDP | ApproxDP,
     delta: float,
     scale: float,
+    chances: Any,
     method: str,
     confidence_level: float,
     journal: str | os.PathLike[str] | None,
@@ -281,6 +291,8 @@ def _result(
     rng: Any,
 ) -> PopulationPrivacy:
     check_confidence(confidence_level)
+    if chances is not None:
+        method = check_choice("method", method, ("auto", "pairwise")) and "pairwise"
     check_choice("method", method, METHODS)
     if progress is not None:
         check_callable("progress", progress)
@@ -307,7 +319,8 @@ def _result(
             progress=progress, journal=journal,
         )  # fmt: skip
     elif chosen == "pairwise":
-        per_record = pairwise_epsilons(f, scale, enough, noise=mechanism, progress=progress)
+        shares = None if chances is None else partner_chances(chances, len(f), k)
+        per_record = pairwise_epsilons(f, scale, enough, noise=mechanism, shares=shares, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
     lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
@@ -324,6 +337,7 @@ def _result(
         confidence_level=confidence_level if chosen == "groups" else None,
         records=len(f),
         train_size=k,
+        notes=() if chances is None else (UNEQUAL,),
     )
 
 

@@ -69,6 +69,7 @@ def pairwise_epsilons(
     *,
     noise: str = "gaussian",
     records: ArrayLike | None = None,
+    shares: Array | None = None,
     memory: int = 2**30,
     progress: Progress | None = None,
 ) -> Array:
@@ -86,6 +87,9 @@ def pairwise_epsilons(
         In [0, 1]. At 0 Gaussian noise gives infinity (unless all records are equal).
     records : array_like of int, optional
         Which records to judge; all of them if not given.
+    shares : array, shape (N, N), optional
+        The chance that another record takes the place of each (:mod:`whosin.population.sums.partners`), if they are not
+        all equal.
     memory : int
         Roughly how many bytes to use at a time.
 
@@ -95,7 +99,7 @@ def pairwise_epsilons(
     """
     (pool, scale), delta = in_units(check_pool(f), scale), check_probability("delta", delta)
     kind, chosen = _KINDS[check_choice("noise", noise, NOISES)], check_records(records, len(pool))
-    solver = _Solver(pool, scale, delta, kind, check_whole("memory", memory, low=1))
+    solver = _Solver(pool, scale, delta, kind, check_whole("memory", memory, low=1), shares)
     epsilons = np.zeros(len(chosen))
     done = 0
     for rows in solver.blocks(len(chosen)):
@@ -309,6 +313,7 @@ class _Solver:
     delta: float
     kind: _Kind
     memory: int
+    shares: Array | None = None
     fine: dict[int, _Table] = field(default_factory=dict)
 
     _BINS_FROM = 500
@@ -317,7 +322,7 @@ class _Solver:
 
     def __post_init__(self) -> None:
         others = self.others = len(self.pool) - 1
-        self.exact = others < EXACT_UP_TO
+        self.exact = others < EXACT_UP_TO or self.shares is not None
         centred = (self.pool - np.median(self.pool, axis=0)) / self.scale
         norms = np.einsum("ij,ij->i", centred, centred)
         self.least = _LEAST if centred.any() else 0.0
@@ -346,11 +351,12 @@ class _Solver:
         high = self.kind.enough(longest, self.delta)
         if self.delta in (0.0, 1.0):
             return high
-        if self.others < self._BINS_FROM:
-            return self._polish(distances, high, np.zeros(len(rows)))
+        shares = np.full((1, 1), 1.0 / self.others) if self.shares is None else self.shares[rows]
+        if self.others < self._BINS_FROM or self.shares is not None:
+            return self._polish(distances, shares, high, np.zeros(len(rows)))
         squared = np.where(distances > 0.0, np.maximum(distances * distances * (1.0 + 1e-15), _LEAST), 0.0)
         high = self._from_bins(*self.bins.histogram(squared), longest)
-        return self._polish(distances, high, high)
+        return self._polish(distances, shares, high, high)
 
     def _histograms(self, rows: Indices) -> tuple[Array, Array, Array]:
         """Counts and reach of the bins, and the longest distance, of each record."""
@@ -392,7 +398,7 @@ class _Solver:
             self.fine[cell] = _Table.build(self.bins, self.kind, np.linspace(low, high, self._FINE))
         return self.fine[cell]
 
-    def _polish(self, distances: Array, high: Array, at: Array) -> Array:
+    def _polish(self, distances: Array, shares: Array, high: Array, at: Array) -> Array:
         """The smallest ε on these distances: Newton steps in e^ε below an upper bound, inside a bracket.
 
         δ_x is convex in e^ε, so a step from the right lands left of the root and one from the left stays there; the
@@ -401,11 +407,12 @@ class _Solver:
         """
         low, high, at = np.full(len(high), -1.0), high.copy(), at.copy()
         active = np.flatnonzero(np.isfinite(high) & (high > 0.0))
+        shares = np.broadcast_to(shares, distances.shape)
         for count in range(300):
             if not len(active):
                 break
             here = at[active]
-            value, slope = self._exact_bounds(distances[active], here)
+            value, slope = self._exact_bounds(distances[active], shares[active], here)
             holds = value <= self.delta
             high[active] = np.where(holds, np.minimum(here, high[active]), high[active])
             low[active] = np.where(holds, low[active], np.maximum(here, low[active]))
@@ -417,9 +424,10 @@ class _Solver:
             active = active[~narrow]
         return high
 
-    def _exact_bounds(self, distances: Array, epsilons: Array) -> tuple[Array, Array]:
+    def _exact_bounds(self, distances: Array, shares: Array, epsilons: Array) -> tuple[Array, Array]:
         """δ_x with room for rounding, and its slope -dδ_x/dε, each at its own ε."""
-        value, slope = (part.sum(axis=1) / self.others for part in self.kind.with_slope(distances, epsilons[:, None]))
+        parts = self.kind.with_slope(distances, epsilons[:, None])
+        value, slope = (np.einsum("ij,ij->i", part, shares) for part in parts)
         return value * (1.0 + _SLACK), slope
 
 
