@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from null_audits import judge_alarms
 
 from whosin import audit_generator
 from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION
@@ -108,6 +109,13 @@ def test_an_overfitted_diffusion_model_gives_its_records_away(diffusion, sides, 
     found = audit_generator(diffusion, *sides, query=query)
     assert found.advantage.lower > 0.0 or query == "denoising"
     assert audit_generator(diffusion, rows(100, 3), rows(100, 4), query=query).advantage.lower == 0.0
+
+
+@pytest.mark.parametrize("query", [*AUTOENCODER, *DIFFUSION])
+def test_alarms_about_records_that_were_not_trained_on(vae, diffusion, query):
+    model = vae if query in AUTOENCODER else diffusion
+    sides = [(rows(60, 100 + 2 * i), rows(60, 101 + 2 * i)) for i in range(24)]
+    judge_alarms(audit_generator(model, *pair, query=query) for pair in sides)
 
 
 def test_answers_by_hand():

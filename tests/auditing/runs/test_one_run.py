@@ -188,6 +188,45 @@ TABLE = [
 """m, r, v, ε, δ and the value of the linear programme of the weights (HiGHS), to four digits."""
 
 
+def worst_where_the_release_chooses(m, epsilon, delta, needed):
+    """The largest chance that any g of ``needed`` has as many right as it needs, one mechanism choosing g: an LP."""
+    gamma, starts, width = math.exp(epsilon), {}, 0
+    for g in needed:
+        starts[g], width = width, width + g + 1
+    rows, first = [], width
+    for g, start in starts.items():
+        for j in range(g):
+            up, down = (start + j + 1, (j + 1) / m), (start + j, (g - j) / m)
+            rows += [(*up, *down), (*down, *up)]
+    matrix = np.zeros((len(rows) + 1, first + len(rows)))
+    for i, (more, a, less, b) in enumerate(rows):
+        matrix[i, more], matrix[i, less], matrix[i, first + i] = a, -gamma * b, -1.0
+    matrix[-1, first:] = 1.0
+    gain, total = np.zeros(matrix.shape[1]), np.zeros((1, matrix.shape[1]))
+    for g, c in needed.items():
+        gain[starts[g] + c : starts[g] + g + 1] = -1.0
+    total[0, :first] = 1.0
+    limits = np.append(np.zeros(len(rows)), delta)
+    return -linprog(gain, A_ub=matrix, b_ub=limits, A_eq=total, b_eq=[1.0]).fun
+
+
+@pytest.mark.parametrize(
+    ("m", "epsilon", "delta", "level"), [(20, 1.0, 0.01, 0.1), (20, 0.5, 0.02, 0.2), (12, 0.2, 0.003, 0.05)]
+)
+def test_the_release_may_choose_the_number_of_guesses(m, epsilon, delta, level):
+    chances = {}
+    for by_release in (False, True):
+        needed = {}
+        for g in range(1, m + 1):
+            values = [guess_bound.p_value(m, g, c, epsilon, delta, by_release=by_release) for c in range(1, g + 1)]
+            if values[-1] <= level:
+                needed[g] = 1 + next(i for i, value in enumerate(values) if value <= level)
+        chances[by_release] = worst_where_the_release_chooses(m, epsilon, delta, needed)
+    assert 0.5 * level < chances[True] <= level
+    if m == 20:
+        assert chances[False] > level, "what holds for one number of guesses does not hold for a choice"
+
+
 def test_golden_numbers():
     """All right: q^r = β, so ε = logit β^{1/r}. 700 of 1000: brentq on scipy's binom.sf."""
     for r in (10, 100, 1000):

@@ -22,6 +22,11 @@ no ν below S, and Λ must be at least (1-ν)mS/(cb), the largest of the second 
 ν = S, λ = m·S(1-S)/(cb), and
 
     v = min(1, S + δ·m·S(1-S)/(c·b)).
+
+*Where the release chooses g*, the events of different g share one δ, and one multiplier must do for all of them. If λ
+is fixed beforehand and at least m·S(1-S)/(c·b) for the g in use, the chance that any S + δλ falls to a level is at most
+that level (the brackets of every g are at most its S). λ = m/4 is enough for five and more guesses in a tail; where it
+is not, nothing is refuted. The limit v itself is then exceeded: m = 20, ε = 1, δ = .01, level .1: .1014 (tests).
 """
 
 from __future__ import annotations
@@ -53,13 +58,20 @@ MOST_GUESSES = 400
 """Most guesses for which the linear programme is solved."""
 NARROW = 1e-4
 """Values of γ at which the curve is this near to its limit at infinity are not looked at."""
+MULTIPLIER = 0.25
+"""λ/m where the release chooses the number of guesses."""
 _SLACK = 1e-9
 _STEP = 1e-13
 """Outward rounding of one step of a recursion: some hundred times the error of the arithmetic."""
 
 
-def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """Return the largest chance of so many right guesses under (ε, δ)-DP, rounded up; it rises in ε and δ."""
+def p_value(
+    canaries: int, guesses: int, right: int, epsilon: float, delta: float, *, by_release: bool = False
+) -> float:
+    """Return the largest chance of so many right guesses under (ε, δ)-DP, rounded up; it rises in ε and δ.
+
+    ``by_release`` says that the number of guesses was not fixed beforehand, but chosen by what was released.
+    """
     from scipy.special import betainc, betaln, xlog1py, xlogy
 
     q = 1.0 / (1.0 + math.exp(-epsilon))
@@ -72,18 +84,23 @@ def p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: floa
     mass = math.exp(float(log_mass) - math.log(guesses + 1)) * (1.0 - _SLACK)
     if delta > 0.0:
         hazard = tail / mass if mass > 0.0 else 1.0
-        tail += delta * canaries * hazard * (1.0 - tail) / right
+        share = hazard * (1.0 - tail) / right
+        if by_release:
+            share = MULTIPLIER if share <= MULTIPLIER else math.inf
+        tail += delta * canaries * share
     return min(1.0, tail * (1.0 + _SLACK) + 1e-300)
 
 
-def epsilon_lower(canaries: int, guesses: int, right: int, delta: float, beta: float) -> float:
+def epsilon_lower(
+    canaries: int, guesses: int, right: int, delta: float, beta: float, *, by_release: bool = False
+) -> float:
     """Return the largest ε whose p-value is at most ``beta``, from below; 0 where there is none."""
     if delta == 0.0:
         q = float(clopper_pearson_lower(right, guesses, beta))
         return max(0.0, math.log(q / (1.0 - q)) * (1.0 - 1e-12)) if q > 0.5 else 0.0
 
     def refuted(epsilon: float) -> bool:
-        return p_value(canaries, guesses, right, epsilon, delta) <= beta
+        return p_value(canaries, guesses, right, epsilon, delta, by_release=by_release) <= beta
 
     return largest_holding(refuted, 0.0, LARGEST, tolerance=1e-9) if refuted(0.0) else 0.0
 

@@ -146,6 +146,8 @@ class Guessed:
     right: tuple[int, ...]
     guesses: tuple[int, ...]
     coins: tuple[int, ...]
+    by_release: bool = False
+    """Whether the release chose their number, in the one training that there is."""
 
     def p_value(self, epsilon: float, delta: float) -> float:
         """Return an upper limit on the chance of so many right guesses under (ε, δ)-DP.
@@ -154,13 +156,14 @@ class Guessed:
         """
         guesses, right = sum(self.guesses), sum(self.right)
         if delta == 0.0 or len(self.guesses) == 1:
-            return guess_bound.p_value(max(self.coins), guesses, right, epsilon, delta)
+            return guess_bound.p_value(max(self.coins), guesses, right, epsilon, delta, by_release=self.by_release)
         return min(1.0, float(self._limits(epsilon + GRID, delta).min()))
 
     def epsilon_lower(self, delta: float, alpha: float) -> float:
         """Return the largest ε whose p-value is at most ``alpha``, from below; 0 if there is none."""
         if delta == 0.0 or len(self.guesses) == 1:
-            return guess_bound.epsilon_lower(max(self.coins), sum(self.guesses), sum(self.right), delta, alpha)
+            counts = max(self.coins), sum(self.guesses), sum(self.right)
+            return guess_bound.epsilon_lower(*counts, delta, alpha, by_release=self.by_release)
         refuted = GRID[self._limits(GRID, delta) <= alpha]
         return float(refuted.max(initial=0.0))
 

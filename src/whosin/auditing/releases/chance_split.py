@@ -8,6 +8,8 @@ each choice of so many being equally likely, members are matched with others at 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from whosin.auditing.measuring.experiment import Experiment
@@ -72,13 +74,16 @@ def _guessed(
     alpha: float,
     rng: np.random.Generator,
 ) -> Guessed:
-    """Choose how many to guess on the records whose coins are known, and guess the others."""
+    """Choose how many to guess on the records whose coins are known, and guess the others.
+
+    What the release says of the former takes part in the choice. For a whole curve the number is fixed.
+    """
     own, others = ((scores[None], coins[None]) for scores, coins in (known, asked))
     units = len(asked[0])
     most = max(1, units // CURVE_SHARE)
     if tested.adjacency == "replace":
         told = most // 2 if tested.plain is None else pair_count(*own, 1, alpha, rng)
-        return guessed_pairs(*others, max(1, told), rng)
+        return replace(guessed_pairs(*others, max(1, told), rng), by_release=True)
     surest = most - most // 2, most // 2
     inside, outside = surest if tested.plain is None else guess_counts(*own, 1, alpha)
-    return guessed_units(*others, (min(inside, units // 2), min(outside, units // 2)))
+    return replace(guessed_units(*others, (min(inside, units // 2), min(outside, units // 2))), by_release=True)

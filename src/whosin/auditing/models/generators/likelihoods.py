@@ -75,7 +75,10 @@ def elbo(model: Any, records: Any) -> Array:
 
 
 def denoising(model: Any, records: Any) -> Array:
-    """Return minus the mean squared error of the noise that the model finds, over eight steps up to half of them."""
+    """Return minus the mean squared error of the noise that the model finds, over eight steps up to half of them.
+
+    Eight passes.
+    """
     torch, left = need_torch(), _schedule(model)
     steps = np.unique(np.linspace(0, len(left) // 2, DRAWS + 1).astype(int)[1:])
 
