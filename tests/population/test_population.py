@@ -400,6 +400,48 @@ def test_a_query_gives_one_row_for_each_record():
 # --- the result, and the choice of ε --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("train_fraction", [0.5, 0.3])
+def test_the_truth_is_enclosed_in_several_columns(train_fraction):
+    """The lower limit of the most exposed record, against all draws of twelve; and how it is told."""
+    rows = np.random.default_rng(2).standard_normal((16, 2))
+    found = wi.population.gaussian(rows, epsilon=2.0, delta=0.02, clip=3.0, train_fraction=train_fraction, rng=0)
+    own, k = found.most_exposed, found.train_size
+    others = [i for i in range(16) if i != own]
+    clip = clipped(rows, 3.0) / k
+    sums = [
+        clip[np.array(list(itertools.combinations(others, m)))].sum(axis=1) + (clip[own] if m < k else 0.0)
+        for m in (k - 1, k)
+    ]
+    grid = [np.linspace(-8, 8, 181) * found.noise_scale + clip.sum(axis=0)[c] * train_fraction for c in (0, 1)]
+    kernels = [
+        [np.exp(-0.5 * ((g[:, None] - s[:, c]) / found.noise_scale) ** 2) for c, g in enumerate(grid)] for s in sums
+    ]
+    inside, outside = (a @ b.T / len(s) for (a, b), s in zip(kernels, sums, strict=True))
+    whole = inside.sum()
+
+    def divergence(epsilon):
+        gamma = math.exp(epsilon)
+        return max(np.maximum(p - gamma * q, 0.0).sum() for p, q in ((inside, outside), (outside, inside))) / whole
+
+    assert 0.0 < found.at_least <= found.pmp.epsilon
+    assert divergence(found.at_least - 1e-3) > 0.02 - 1e-4
+    assert divergence(found.pmp.epsilon) <= 0.02
+    assert found.at_least == found.per_record_lower[own]
+    told = "this is exact" if found.exact else "the truth is at least"
+    assert told in found.explain()
+
+
+def test_what_is_known_of_the_truth_is_told():
+    numbers = np.linspace(-1, 1, 12)
+    exact = wi.population.gaussian(numbers, epsilon=2.0, delta=0.01, clip=1.0)
+    assert exact.exact
+    assert str(exact).startswith("ε̃ = ")
+    bound = wi.population.gaussian(numbers, epsilon=2.0, delta=0.01, clip=1.0, method="pairwise")
+    assert (bound.exact, bound.at_least) == (False, None)
+    assert str(bound).startswith("ε̃ ≤ ")
+    assert "the truth" not in bound.explain()
+
+
 def test_result_prints_plots_and_becomes_json():
     result = wi.population.gaussian(small_pool(0, 12, 1), epsilon=8.0, delta=0.01, clip=2.0)
     assert "12 records, of which 6 were drawn" in result.explain()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from whosin.answers import finite_or_text
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.guarantees.base import Promised
-from whosin.numerics.rounding import at_most, percent_up
+from whosin.numerics.rounding import at_least, at_most, percent_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,6 +66,17 @@ class PopulationPrivacy(Promised):
         return self.pmp
 
     @property
+    def at_least(self) -> float | None:
+        """A lower limit on the largest ε̃ of the pool, where one is known: the truth lies between it and ``pmp``."""
+        return None if self.per_record_lower is None else float(self.per_record_lower.max())
+
+    @property
+    def exact(self) -> bool:
+        """Whether the largest ε̃ is known to three digits."""
+        least = self.at_least
+        return least is not None and self.pmp.epsilon - least <= 1e-3 * self.pmp.epsilon + 1e-9
+
+    @property
     def ratio(self) -> float:
         """ε̃/ε, the practical over the labelled parameter."""
         return _ratio(self.pmp.epsilon, self.dp.epsilon)
@@ -101,16 +112,22 @@ class PopulationPrivacy(Promised):
             f"were drawn at random, at most "
             f"{percent_up(self.pmp.accuracy())}.",
             f" The practical parameter is ε̃ = {at_most(self.pmp.epsilon)} (δ = {self.pmp.delta:g}), "
-            f"{100 * self.ratio:.3g}% of the label.",
+            f"{100 * self.ratio:.3g}% of the label{self._truth()}.",
             f" The most exposed record is row {self.most_exposed}; half of the records have ε̃ of at most "
             f"{at_most(float(np.median(self.per_record)))}.",
         ]
         return "".join(sentences)
 
+    def _truth(self) -> str:
+        """What is known of the truth, for the end of a sentence on the limit."""
+        if self.exact:
+            return "; this is exact"
+        return f"; the truth is at least {at_least(self.at_least)}" if self.at_least else ""
+
     def __str__(self) -> str:
         return (
-            f"ε̃ ≤ {at_most(self.pmp.epsilon, 6)} on these records (δ = {self.pmp.delta:g}) for ε = "
-            f"{self.dp.epsilon:.6g} as labelled, "
+            f"ε̃ {'=' if self.exact else '≤'} {at_most(self.pmp.epsilon, 6)} on these records "
+            f"(δ = {self.pmp.delta:g}) for ε = {self.dp.epsilon:.6g} as labelled, "
             f"at most {at_most(self.dp_at_most.epsilon, 6)} in the worst case, "
             f"{at_most(self.dp_on_records.epsilon, 6)} among these records; {self.method}"
         )
@@ -123,6 +140,8 @@ class PopulationPrivacy(Promised):
         return {
             **{name: getattr(self, name) for name in plain},
             **parts,
+            "at_least": self.at_least,
+            "exact": self.exact,
             "ratio": finite_or_text(self.ratio),
             "ratio_on_records": finite_or_text(self.ratio_on_records),
             "per_record": [finite_or_text(value) for value in self.per_record.tolist()],
@@ -141,6 +160,8 @@ class PopulationPrivacy(Promised):
             "worst case": self.dp_at_most.epsilon,
             "knows everybody else here": self.dp_on_records.epsilon,
         }
+        if self.at_least and not self.exact:
+            lines["the largest ε̃ is at least"] = self.at_least
         axes: Axes = PopulationDisplay(np.sort(self.per_record), lines).plot(ax=ax).ax_
         return axes
 

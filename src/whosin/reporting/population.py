@@ -98,7 +98,16 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
             ("attacker", "ε, at most", "δ", "right guesses, at most", "advantage, at most"),
             rows,
         ),
+        Text(_truth(result)),
     ]
+
+
+def _truth(result: PopulationPrivacy) -> str:
+    if result.exact:
+        return "The last of these limits is exact: somebody who knows these records can do as well."
+    if result.at_least:
+        return f"How loose the last limit may be is known: the true ε̃ is at least {at_least(result.at_least)}."
+    return "How far the last limit is from the true ε̃ is not known."
 
 
 def _picture(result: PopulationPrivacy) -> list[Block]:
@@ -115,7 +124,11 @@ def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture
     """Draw every record's parameter in rising order, below the limits for attackers who know everybody else."""
     known = values[np.isfinite(values)]
     edges = np.repeat(np.linspace(0.0, 1.0, len(values) + 1), 2)[1:-1][: 2 * len(known)]
-    worst = {"as labelled": result.dp.epsilon, "worst case": result.dp_at_most.epsilon}
+    worst = {
+        "as labelled": result.dp.epsilon,
+        "worst case": result.dp_at_most.epsilon,
+        "knows everybody else here": result.dp_on_records.epsilon,
+    }
     lines = [Line(edges, np.repeat(known, 2), "knows the pool only (ε̃)")] if len(known) else []
     lines += [
         Line([0.0, 1.0], [value, value], f"{name}: {about(value)}")

@@ -15,7 +15,9 @@ from whosin.population.sums.spectral import SubsetSumLaws
 def test_largest_is_the_largest_of_all_records(k):
     f = np.random.default_rng(0).exponential(size=24)
     exact = SubsetSumLaws(f, k, 1.5).epsilon(0.02)
-    limits = exact_largest(f, k, 1.5, 0.02)
+    lower, limits = exact_largest(f, k, 1.5, 0.02).T
+    assert lower.max() == pytest.approx(limits.max(), rel=1e-6)
+    assert (lower <= exact[:, 1]).all()
     assert limits.max() == pytest.approx(exact[:, 1].max(), abs=1e-9)
     assert (limits >= exact[:, 0] - 1e-12).all()
 
@@ -76,5 +78,6 @@ def test_no_cliff_where_auto_stops_solving_every_record(monkeypatch):
     few, more = (wi.population.gaussian(pool[:n], epsilon=8.0, delta=0.01, clip=3.0) for n in (40, 42))
     assert (few.method, more.method) == ("exact", "exact")
     assert more.pmp.epsilon == pytest.approx(few.pmp.epsilon, rel=0.1)
-    assert few.per_record_lower is not None
-    assert more.per_record_lower is None
+    assert few.exact
+    assert more.exact
+    assert more.at_least == pytest.approx(more.pmp.epsilon, abs=1e-8)

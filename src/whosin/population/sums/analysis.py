@@ -306,9 +306,12 @@ def _result(
         if method == "auto" and not shown and len(f) <= GROUP_RECORDS:
             chosen = "groups"
     if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
-        per_record = exact_largest(f[:, 0], k, scale, enough, progress=progress)
+        lower, per_record = exact_largest(f[:, 0], k, scale, enough, progress=progress).T
         if not np.isfinite(per_record).all():
-            per_record, chosen = np.minimum(per_record, _normal(pool, scale, enough, progress)[0]), "normal"
+            best = np.minimum(per_record, _normal(pool, scale, enough, progress)[0])
+            lower, per_record, chosen = None, best, "normal"
+        elif slack > 0.0:
+            lower = _looking_one_way(f, k, scale, delta + slack, int(np.argmax(per_record)))
     elif chosen == "exact":
         laws = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism)
         lower, per_record = laws.epsilon(enough, progress).T
@@ -322,6 +325,8 @@ def _result(
         shares = None if chances is None else partner_chances(chances, len(f), k)
         per_record = pairwise_epsilons(f, scale, enough, noise=mechanism, shares=shares, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
+    if chosen in ("normal", "groups") and mechanism == "gaussian" and len(f) <= PAIRS_RECORDS:
+        lower = _looking_one_way(f, k, scale, delta + slack, int(np.argmax(per_record)))
     lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
         mechanism=mechanism,
@@ -350,6 +355,26 @@ def _flat(pool: _Pool, scale: float, delta: float, epsilon: float) -> tuple[_Poo
     price = (1.0 + math.exp(min(epsilon, 700.0))) / (scale * math.sqrt(2.0 * math.pi))
     flat, off = flattened(pool.contributions, pool.size, 1e-4 * delta / price)
     return replace(pool, contributions=flat), off * price * (1.0 + 1e-12)
+
+
+def _looking_one_way(f: Array, k: int, scale: float, delta: float, record: int) -> Array:
+    """Lower limits on each record's ε̃: 0 but for one, whose limit is that of somebody who looks in one direction only.
+
+    That direction is the one in which the two laws would differ most if they were normal. What rounding the projected
+    contributions may move is taken from the other side, as in :func:`_flat`.
+    """
+    apart = f[record] - np.delete(f, record, axis=0).mean(axis=0)
+    centred = f - f.mean(axis=0)
+    share = k / len(f) * (1.0 - k / len(f))
+    direction = np.linalg.solve(scale**2 * np.eye(f.shape[1]) + share * centred.T @ centred, apart)
+    lower = np.zeros(len(f))
+    size = float(np.linalg.norm(direction))
+    if size > 0.0 and 0.0 < delta < 1.0:
+        laws = SubsetSumLaws(centred @ (direction / size), k, scale, records=[record])
+        off = k * (f.shape[1] + 16) * 2.0**-50 * float(np.linalg.norm(centred, axis=1).max()) / scale
+        first = laws.epsilon(delta)[0, 0]
+        lower[record] = laws.epsilon(min(delta + (1.0 + math.exp(min(first, 700.0))) * off, 1.0))[0, 0]
+    return lower
 
 
 def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:

@@ -34,9 +34,9 @@ _BATCH = 24
 
 
 def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
-    """Return upper limits on each record's ε̃ at δ, exact for some, such that the largest is exact.
+    """Return (lower, upper) limits on each record's ε̃ at δ, exact for some, such that the largest is exact.
 
-    Records that were not solved get the largest value, which was shown to be enough for them; infinity where
+    Records that were not solved get 0 and the largest value, which was shown to be enough for them; infinity where
     MOST_SOLVED records did not suffice to show it (very little noise).
 
     Parameters
@@ -57,8 +57,8 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
     >>> import numpy as np
     >>> pool = np.random.default_rng(0).standard_normal(60)
     >>> limits = exact_largest(pool, 30, 4.0, 0.01)
-    >>> round(float(limits.max()), 3)
-    0.855
+    >>> limits.max(axis=0).round(3).tolist()
+    [0.855, 0.855]
     """
     values, first, places = np.unique(f, return_index=True, return_inverse=True)
     sweep = _Sweep(values, first, f, k, scale, delta)
@@ -68,7 +68,7 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
         todo = sweep.middles()
         if progress is not None:
             progress(float(sweep.covered.mean()))
-    limits = np.where(sweep.covered, sweep.largest, np.inf)
+    limits = np.column_stack([np.zeros(len(values)), np.where(sweep.covered, sweep.largest, np.inf)])
     limits[sweep.solved] = sweep.epsilons[sweep.solved]
     return np.asarray(limits[places])
 
@@ -79,13 +79,13 @@ class _Sweep:
     def __init__(self, values: Array, first: Indices, f: Array, k: int, scale: float, delta: float) -> None:
         self.values, self.first, self.f, self.k, self.scale, self.delta = values, first, f, k, scale, delta
         self.laws = SubsetSumLaws(f, k, scale)
-        self.epsilons = np.full(len(values), np.nan)
+        self.epsilons = np.full((len(values), 2), np.nan)
         self.covered = np.zeros(len(values), dtype=bool)
         self.largest = 0.0
 
     @property
     def solved(self) -> NDArray[np.bool_]:
-        return np.asarray(~np.isnan(self.epsilons))
+        return np.asarray(~np.isnan(self.epsilons[:, 1]))
 
     @property
     def count(self) -> int:
@@ -96,8 +96,8 @@ class _Sweep:
 
         What was covered stays so when the largest ε grows, since divergences fall with ε.
         """
-        self.epsilons[chosen] = self.laws.epsilon(self.delta, records=self.first[chosen])[:, 1]
-        self.largest = max(self.largest, float(self.epsilons[chosen].max()))
+        self.epsilons[chosen] = self.laws.epsilon(self.delta, records=self.first[chosen])
+        self.largest = max(self.largest, float(self.epsilons[chosen, 1].max()))
         self.covered[chosen] = True
         for place in chosen:
             reach = self._reach(int(self.first[place]))
