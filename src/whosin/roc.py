@@ -19,12 +19,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError, check_number, check_rates, check_whole
+from whosin.numerics.rounding import float_above
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +35,9 @@ __all__ = ["Roc"]
 
 Array = NDArray[np.float64]
 
-_UP = 1.0 + 4.0 * np.finfo(np.float64).eps
+_EPS = float(np.finfo(np.float64).eps)
+_UP = 1.0 + 4.0 * _EPS
+_MOST_EXACT = 256
 
 
 class Roc:
@@ -178,16 +182,31 @@ class Roc:
     def divergence(self, gamma: float) -> float:
         """Return E_γ = max over the curve of TPR - γ·FPR, the hockey-stick divergence of in from out.
 
-        Exact on vertices; never below max(0, 1 - γ), which guessing blindly reaches.
+        Exact on vertices but for the last digit, rounded up; never below max(0, 1 - γ), which guessing blindly reaches.
         """
         gamma = check_number("gamma", gamma, low=0.0)
-        blind = max(0.0, 1.0 - gamma)
         if math.isinf(gamma):
             return float(self.tpr(0.0))
         if self._vertices is not None:
-            return max(blind, float(np.max(self._vertices[:, 1] - gamma * self._vertices[:, 0])))
+            return self.gain(Fraction(1), Fraction(gamma))
         assert self._divergence is not None
-        return max(blind, float(self._divergence(gamma)))
+        return max(0.0, 1.0 - gamma, float(self._divergence(gamma)))
+
+    def gain(self, found: Fraction, accused: Fraction) -> float:
+        """Return the largest found·TPR - accused·FPR for weights of at least 0, rounded up (vertices only).
+
+        Among vertices that floats cannot tell apart the best is found by fractions: where the gain is small beside the
+        rates, floats keep no digit of it.
+        """
+        assert self._vertices is not None
+        x, y = self._vertices.T
+        earned, paid = float(found) * y, float(accused) * x
+        rounding = 2.0 * _EPS * (earned + paid) + 1e-322
+        near = earned - paid + rounding >= np.max(earned - paid - rounding)
+        if np.count_nonzero(near) > _MOST_EXACT:
+            return float(np.max(earned - paid + rounding))
+        corners = self._vertices[near].tolist()
+        return float_above(max(found * Fraction(tpr) - accused * Fraction(fpr) for fpr, tpr in corners))
 
     def support(self, tpr_weight: float, fpr_weight: float) -> float:
         """Return the largest ``tpr_weight * TPR + fpr_weight * FPR`` that any attacker reaches.
@@ -204,20 +223,25 @@ class Roc:
         return corner
 
     def slope_for(self, delta: float) -> float:
-        """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), up to rounding.
+        """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), rounded up.
 
-        It is the slope of the tangent to the curve from the point (0, delta); ln γ is the ε that goes with δ.
+        It is the slope of the tangent to the curve from the point (0, delta); ln γ is the ε that goes with δ. A curve
+        that starts a last digit above ``delta`` counts as one that starts there.
         """
         delta = check_number("delta", delta, low=0.0, high=1.0)
         if self._vertices is None:
             return _smooth_slope(self, delta)
-        if self._vertices[0, 1] > delta * (1.0 + 4.0 * np.finfo(np.float64).eps):
+        if self._vertices[0, 1] > delta * _UP:
             return math.inf
         above = self._vertices[(self._vertices[:, 1] > delta) & (self._vertices[:, 0] > 0.0)]
         if above.size == 0:
             return 0.0
         with np.errstate(over="ignore"):
-            return float(np.max((above[:, 1] - delta) / above[:, 0]))
+            rises = (above[:, 1] - delta) / above[:, 0]
+            near = rises * _UP >= np.max(rises / _UP)
+            if np.count_nonzero(near) > _MOST_EXACT or math.isinf(np.max(rises)):
+                return float(np.max(rises * _UP))
+        return float_above(max((Fraction(y) - Fraction(delta)) / Fraction(x) for x, y in above[near].tolist()))
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -232,7 +256,7 @@ class Roc:
         v = self._vertices
         with np.errstate(over="ignore"):
             high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
-            start = v[-2] * (1.0 + np.finfo(np.float64).eps * np.array([-1.0, 1.0]))
+            start = v[-2] * (1.0 + _EPS * np.array([-1.0, 1.0]))
             low = max(0.0, float((v[-1, 1] - start[1]) / (v[-1, 0] - start[0])))
         return low, high
 
@@ -240,15 +264,17 @@ class Roc:
         """Return the least concave curve above this one: what mixing attacks reaches."""
         if self._vertices is None:
             return self
-        return _from_vertices(_concave(self._vertices))
+        corners = _concave(self._vertices)
+        return self if len(corners) == len(self._vertices) else _from_vertices(corners)
 
     def reversed(self) -> Roc:
         """Return the curve with the roles of in and out exchanged: (FPR, TPR) ↦ (1 - TPR, 1 - FPR).
 
-        It is the curve of an attacker who looks for outsiders.
+        It is the curve of an attacker who looks for outsiders. Corners are rounded outwards.
         """
         if self._vertices is not None:
-            return _from_vertices(_canonical(1.0 - self._vertices[::-1, 1], 1.0 - self._vertices[::-1, 0]))
+            x, y = self._vertices[::-1].T
+            return _from_vertices(_canonical(-_one_less(y, -1.0), _one_less(x, 1.0)))
         if self._mirrored is self._divergence:
             return self
         tpr, inverse, divergence, mirrored, low, high = (
@@ -281,11 +307,14 @@ class Roc:
         return _from_vertices(_concave(_canonical(both[:, 0], np.maximum.accumulate(both[:, 1]))))
 
     def compose(self, inner: Roc) -> Roc:
-        """Return FPR ↦ self.tpr(inner.tpr(FPR)): two comparisons in a row, in against middle, middle against out."""
+        """Return FPR ↦ self.tpr(inner.tpr(FPR)): two comparisons in a row, in against middle, middle against out.
+
+        Never below it for concave curves (see :func:`_raised`).
+        """
         if self._vertices is None or inner._vertices is None:
             raise InputError("compose needs two piecewise-linear curves, got a smooth one")
         x = np.union1d(inner._vertices[:, 0], _leftmost(self._vertices[:, 0], inner._vertices))
-        return _from_vertices(_canonical(x, self.tpr(inner.tpr(x))))
+        return _from_vertices(_canonical(x, _raised(self.tpr(inner.tpr(x)))))
 
     def lower_of(self, other: Roc) -> Roc:
         """Return the lower of two piecewise-linear curves: both are limits, and so is it."""
@@ -298,7 +327,7 @@ class Roc:
         share = over[i] / (over[i] - over[i + 1])
         cross = x[i] + (x[i + 1] - x[i]) * share
         at_cross = np.maximum(self.tpr(cross), other.tpr(cross))
-        return Roc(np.concatenate([x, cross]), np.concatenate([np.minimum(ours, theirs), at_cross]))
+        return Roc(np.concatenate([x, cross]), _raised(np.concatenate([np.minimum(ours, theirs), at_cross])))
 
     def dominates(self, other: Roc, tolerance: float = 0.0) -> bool:
         """Tell whether this curve lies nowhere below ``other`` by more than ``tolerance``.
@@ -371,6 +400,22 @@ class Roc:
     def __repr__(self) -> str:
         kind = "smooth" if self._vertices is None else f"{len(self._vertices)} vertices"
         return f"Roc({kind}, advantage {self.divergence(1.0):.6g})"
+
+
+def _one_less(rates: Array, sign: float) -> Array:
+    """sign·(1 - rate), rounded up: what a subtraction loses is the difference of two floats again."""
+    rest = 1.0 - rates
+    lost = sign * ((1.0 - rest) - rates) > 0.0
+    return np.asarray(np.where(lost, np.nextafter(sign * rest, math.inf), sign * rest))
+
+
+def _raised(tpr: Array) -> Array:
+    """TPRs that were looked up, raised by more than rounding can have taken.
+
+    Looking up loses a few units of the last digit of the TPR. A corner that is missed by as much of its FPR costs no
+    more: a concave curve through no less than 0 is no steeper than TPR/FPR.
+    """
+    return np.asarray(np.minimum(tpr * (1.0 + 32.0 * _EPS), 1.0))
 
 
 def _lowest_lines(slopes: Array, offsets: Array) -> list[tuple[float, float]]:

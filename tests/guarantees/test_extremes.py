@@ -248,11 +248,127 @@ def test_concentrated_between_the_gaussian_and_the_usual_conversion(rho, delta):
         assert truth <= mp.mpf(delta) * (1 + SHORT)
 
 
+def lowest_of(lines):
+    """Corners of what lies below all lines (rise, start) and below 1."""
+    lines = [*lines, (mp.mpf(0), mp.mpf(1))]
+    crossings = [(d - b) / (a - c) for (a, b), (c, d) in itertools.combinations(lines, 2) if a != c]
+    places = sorted({mp.mpf(0), mp.mpf(1), *(x for x in crossings if 0 <= x <= 1)})
+    return [(x, min(a * x + b for a, b in lines)) for x in places]
+
+
+def mirror(corners):
+    return [(1 - y, 1 - x) for x, y in reversed(corners)]
+
+
+def after(outer, inner):
+    """The outer curve after the inner one, by its corners."""
+    places = [x for x, _ in inner]
+    for target, _ in outer:
+        for (a, b), (c, d) in itertools.pairwise(inner):
+            if b <= target <= d and d > b:
+                places.append(a + (c - a) * (target - b) / (d - b))
+    return sorted((x, on(outer, on(inner, x))) for x in places)
+
+
+def concave(points):
+    kept = []
+    for x, y in sorted(points):
+        while len(kept) > 1 and (kept[-1][0] - kept[-2][0]) * (y - kept[-2][1]) >= (kept[-1][1] - kept[-2][1]) * (
+            x - kept[-2][0]
+        ):
+            kept.pop()
+        kept.append((x, y))
+    return kept[1:] if len(kept) > 1 and kept[0][0] == kept[1][0] else kept
+
+
+def covered_curve(source, corners, wanted, share, rate):
+    """Everything that is read off a piecewise-linear promise, against the exact corners."""
+    covers(source.advantage, divergence(corners, 1))
+    covers(source.tpr_at(rate), on(corners, mp.mpf(rate)))
+    both = corners, mirror(corners)
+    covers(source.accuracy(share), max(mp.mpf(share), 1 - mp.mpf(share)) + excess(both[share > 0.5], share))
+    delta = mp.mpf(wanted)
+    covers(source.implies(wi.ApproxDP, delta=wanted).epsilon, max(smallest_epsilon(one, delta) for one in both))
+    replaced = both if source.adjacency == "replace" else [after(*both)]
+    covers(source.implies(wi.PMP, delta=wanted).epsilon, max(smallest_epsilon(one, delta) for one in replaced))
+    covers(source.implies(wi.MIP, train_fraction=share).eta, max(excess(one, share) for one in replaced))
+
+
+SMALL = st.one_of(st.just(0.0), powers(-300, -0.5), powers(-17, -0.5))
+WAYS = st.sampled_from(["replace", "zero_out"])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(EPSILONS, SMALL, SMALL), min_size=1, max_size=3), WAYS, st.booleans(), DELTAS, SHARES, RATES)
+def test_profiles(points, adjacency, apart, wanted, share, rate):
+    """Slopes and corners that no float tells from those of no promise at all."""
+    epsilons, inside, outside = zip(*points, strict=True)
+    source = wi.PrivacyProfile(epsilons, inside, adjacency, outside if apart else None)
+    lines = []
+    for epsilon, one, other in zip(epsilons, inside, outside if apart else inside, strict=True):
+        rise = mp.exp(mp.mpf(epsilon))
+        lines += [(rise, mp.mpf(one)), (1 / rise, 1 - 1 / rise + mp.mpf(other) / rise)]
+    covered_curve(source, lowest_of(lines), wanted, share, rate)
+    low, high = source.log_likelihood_ratios()
+    assert high == min((e for e, d in zip(epsilons, inside, strict=True) if d == 0.0), default=math.inf)
+    assert low == -min(
+        (e for e, d in zip(epsilons, outside if apart else inside, strict=True) if d == 0.0), default=math.inf
+    )
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(RATES, RATES), min_size=1, max_size=3), WAYS, DELTAS, SHARES, RATES)
+def test_trade_offs(points, adjacency, wanted, share, rate):
+    fpr, tpr = (sorted(rates) for rates in zip(*points, strict=True))
+    source = wi.TradeOff(wi.Roc(fpr, tpr), adjacency)
+    given = [(mp.mpf(x), mp.mpf(y)) for x, y in zip([0.0, *fpr, 1.0], [0.0, *tpr, 1.0], strict=True)]
+    covered_curve(source, concave(given), wanted, share, rate)
+
+
+def split(mu, rate, gamma):
+    """E_γ of (1-q)N(0) + qN(μ) against (1-q)N(0) + qN(-μ): the likelihood ratio rises, so a threshold is best."""
+    rest = (gamma - 1) * (1 - rate)
+    root = (rest + mp.sqrt(rest**2 + 4 * gamma * rate**2 * mp.exp(-(mu**2)))) / (2 * rate * mp.exp(-(mu**2) / 2))
+    at = mp.log(root) / mu
+    if at > 10**5:
+        return mp.mpf(0)
+    return rate * mp.ncdf(mu - at) - rest * mp.ncdf(-at) - gamma * rate * mp.ncdf(-mu - at)
+
+
+def sampled(mu, rate, gamma):
+    return rate * normal_divergence(mu, mp.log((gamma - 1) / rate + 1))
+
+
 @pytest.mark.parametrize(
-    ("noise", "rate", "steps"), [(745.0, 1.0 - 2.0**-53, 1), (0.05, 1e-300, 1), (1e-300, 1e-300, 1), (0.05, 1e-12, 1)]
+    ("noise", "rate", "steps", "sampling"),
+    [
+        (745.0, 1.0 - 2.0**-53, 1, "poisson"),
+        (0.05, 1e-300, 1, "poisson"),
+        (0.0366, 2.3e-296, 1, "fixed_size"),
+        (1e-300, 1e-300, 1, "poisson"),
+        (0.05, 1e-12, 1, "fixed_size"),
+        (1.41, 2.3e-10, 2, "poisson"),
+        (0.1028, 0.9999978, 1, "poisson"),
+        (3.6, 3.1e-5, 1, "fixed_size"),
+        (0.0106, 0.99999995, 1000, "poisson"),
+        (1e21, 0.9999999999997772, 1000, "poisson"),
+    ],
 )
-def test_runs_at_the_ends_of_their_parameters(noise, rate, steps):
-    """Not below one step, whose advantage is q·(2Φ(1/2σ) - 1)."""
-    with mp.workprec(800):
-        mu = 1 / mp.mpf(noise)
-        covers(wi.DPSGD(noise, rate, steps).advantage, mp.mpf(rate) * (mp.erf(mu / mp.sqrt(8)) if mu < 1e4 else 1))
+def test_runs_at_the_ends_of_their_parameters(noise, rate, steps, sampling):
+    """Not below their first step, and not above what full batches or the drawn alone give away."""
+    run = wi.DPSGD(noise, rate, steps, sampling)
+    with mp.workprec(1300):
+        mu, q = (1 if sampling == "poisson" else 2) / mp.mpf(max(noise, 1e-4)), mp.mpf(rate)
+        first = q * mp.erf(mu / mp.sqrt(8))
+        covers(run.advantage, first * (1 - mp.mpf(10) ** -30))
+        covers(mp.mpf(min(1 - (1 - q) ** steps, mp.erf(mu * mp.sqrt(steps) / mp.sqrt(8)))), mp.mpf(run.advantage))
+        covers(run.outsider_roc().divergence(1.0), first * (1 - mp.mpf(10) ** -30))
+        step = split if sampling == "poisson" else sampled
+        for share in (0.5, 0.3, 0.998, 1e-9):
+            rarer = min(mp.mpf(share), 1 - mp.mpf(share))
+            truth = rarer * step(mu, q, (1 - rarer) / rarer) * (1 - mp.mpf(10) ** -30)
+            covers(run.implies(wi.MIP, train_fraction=share).eta, truth)
+        for delta in (1e-301, 1e-20, 1e-9):
+            epsilon = run.implies(wi.PMP, delta=delta).epsilon
+            if 0.0 < epsilon < 1e3:
+                assert step(mu, q, mp.exp(mp.mpf(epsilon))) <= mp.mpf(delta) * (1 + SHORT)

@@ -6,6 +6,7 @@ The composed curve may lie a little above the truth, never below it: inequalitie
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
@@ -16,6 +17,7 @@ from scipy.special import ndtr
 
 import whosin as wi
 from whosin.errors import InputError
+from whosin.guarantees.allocation import allocation_law
 from whosin.guarantees.losses import roc_of_losses
 from whosin.guarantees.sgd import run_roc
 from whosin.guarantees.steps import outsider_divergence, sampled_divergence, step_of
@@ -595,3 +597,43 @@ def test_random_allocation_lies_between_its_simulation_and_no_sampling():
         assert run.outsider_roc().tpr(1 - tpr) >= 1 - fpr - 4 * math.sqrt(1 / draws) * (1 + 1 / cut)
         assert run.tpr_at(fpr) <= tpr + 0.02
     assert run.advantage < wi.DPSGD(noise, 1 / batches, batches, "partition", "zero_out").advantage
+
+
+@pytest.mark.parametrize(
+    ("noise", "outsider", "coarse"), [(1.0, False, 2e-3), (0.7, False, 2e-3), (1.0, True, 1e-3), (0.7, True, 0.2)]
+)
+def test_random_allocation_into_two_batches_by_integration(noise, outsider, coarse):
+    """Never below the truth, and above it by no more than the linear grid costs: most for "out" at little noise.
+
+    Down to δ as small as the noise of an FFT.
+    """
+    with mpmath.workdps(40):
+        mu = 1 / mpmath.mpf(noise)
+
+        def at(ratio):
+            return (mpmath.log(ratio) + mu**2 / 2) / mu
+
+        def truth(gamma):
+            """E(Λ - γ)₊, or E(1 - γΛ)₊, Λ the mean of two lognormals: the second in closed form, the first by sums."""
+            limit = 2 / gamma if outsider else 2 * gamma
+
+            def rest(x):
+                first = mpmath.exp(mu * x - mu**2 / 2)
+                left = limit - first
+                if left <= 0:
+                    return mpmath.mpf(0) if outsider else (first + 1 - limit) / 2
+                z = at(left)
+                if outsider:
+                    return gamma / 2 * (left * mpmath.ncdf(z) - mpmath.ncdf(z - mu))
+                return (mpmath.ncdf(mu - z) - left * mpmath.ncdf(-z)) / 2
+
+            end = at(limit)
+            places = sorted({-30, -8, -3, 0, 3, *(end + d for d in (-8, -2, -0.5, 0, 0.5, 2, 8))})
+            return mpmath.quad(lambda x: rest(x) * mpmath.npdf(x), places)
+
+        divergence, _, high = allocation_law(noise, 2, outsider)
+        losses = np.array([t for t in (0.5, 2.0, 3.0, 5.0, 7.0, 8.0) if t < high])
+        assert len(losses) >= 2
+        for loss, found in zip(losses, divergence(losses), strict=True):
+            exact = truth(mpmath.exp(mpmath.mpf(float(loss))))
+            assert exact <= found <= exact * (1 + coarse) + mpmath.mpf("4e-9")

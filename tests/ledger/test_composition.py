@@ -61,6 +61,24 @@ def test_sums_are_rounded_up(values):
     assert exact == 0 or float((Fraction(total) - exact) / exact) <= 2.3e-16
 
 
+@pytest.mark.parametrize(
+    ("parts", "sharp"),
+    [([(0.1, 30), (0.003, 30)], 1e-3), ([(3.0, 2), (0.05, 200)], 5e-4), ([(1e-4, 400)], 1e-3), ([(0.7, 12)], 2e-4)],
+)
+def test_the_grid_is_fine_against_small_and_against_many_releases(parts, sharp):
+    """Two groups of responses: loss is a sum of two binomials, enumerated. A coarser grid lies further above it."""
+    laws = [{k: math.comb(n, k) * math.exp(e * k) / (1.0 + math.exp(e)) ** n for k in range(n + 1)} for e, n in parts]
+    atoms = [(1.0, 0.0)]
+    for (e, n), law in zip(parts, laws, strict=True):
+        atoms = [(p * q, loss + e * (2 * k - n)) for p, loss in atoms for k, q in law.items()]
+    for share in (0.3, 0.6):
+        epsilon = share * sum(e * n for e, n in parts) / math.sqrt(sum(n for _, n in parts)) + 1e-6
+        exact = math.fsum(p * -math.expm1(epsilon - loss) for p, loss in atoms if loss > epsilon)
+        releases = [wi.PureDP(e) for e, n in parts for _ in range(n)]
+        found = _by_product(releases, "add_remove", exact)[0][0]
+        assert epsilon <= found <= epsilon * (1 + sharp)
+
+
 def test_pure_releases_add_up():
     total = compose([wi.PureDP(0.1)] * 3)
     assert total.guarantee == wi.PureDP(total.epsilon)

@@ -4,13 +4,19 @@ Against nobody in its place an epoch is no easier to attack than telling (1/T)·
 2024; docs/theory.md). The likelihood ratio is Λ = (1/T)·ΣW_t with W_t independent and lognormal under N(0, I_T), so
 E_γ(in‖out) = E(Λ - γ)₊ and E_γ(out‖in) = E(1 - γΛ)₊. Each W is moved to the two points of a linear grid around it so
 that its mean stays the same: both functions are convex, so both only grow (Jensen). W above the cut counts as revealed.
-The sum of T such W is one FFT to the power T.
+The sum of T such W is one FFT to the power T; under "in" one of them has the law of a drawn batch, so the law of Λ is
+the same product with one factor changed.
+
+Three things can take from what is computed, and all are given back. Rounding: both functions change by at most as much
+as the mean of Λ (times γ), which is off by the roundings of the cells. The FFT: its noise is read off the most negative
+mass, and every cell may have lost as much. Sums beyond the grid wrap round to its start: Chernoff limits their mass.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -19,34 +25,37 @@ from numpy.typing import NDArray
 __all__ = ["allocation_law"]
 
 Array = NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
 
 _MOST_POINTS = 2**21
 _CUT = 7.5  # standard deviations above the mean under "in"
-_FFT_NOISE = 1e-12
+_TAIL = 1e-12  # mass beyond the range of losses that is looked at
 
 
 def allocation_law(noise: float, batches: int, outsider: bool) -> tuple[Callable[[Array], Array], float, float]:
-    """Return E_{e^t} of one epoch as a function of t, rounded up, and the range of its losses."""
-    ratios, masses, revealed = _ratio_law(noise, batches)
-    weights = masses * ratios
+    """Return E_{e^t} of one epoch as a function of rising t, rounded up, and the range of its losses."""
+    law = _ratio_law(noise, batches)
+    ratios = law.ratios
     if outsider:
-        below, below_in = (np.concatenate([[0.0], np.cumsum(values)]) for values in (masses, weights))
+        below, below_in = (np.append(0.0, np.cumsum(values)) for values in (law.outside, law.outside * ratios))
 
         def outside(losses: Array) -> Array:
             gamma = np.exp(losses)
             i = np.searchsorted(ratios, 1.0 / gamma, side="left")
-            return _between(below[i] - gamma * below_in[i] + _FFT_NOISE, losses)
+            found = below[i] - gamma * below_in[i] + law.lost_out + gamma * law.lost_mean
+            return _between(np.minimum.accumulate(found), losses)
 
-        least = float(ratios[max(1, int(np.searchsorted(below, _FFT_NOISE)) - 1)])
+        least = float(ratios[max(1, int(np.searchsorted(below, _TAIL)) - 1)])
         return outside, -math.log(float(ratios[-1])), -math.log(least)
-    above, above_in = (np.append(np.cumsum(values[::-1])[::-1], 0.0) for values in (masses, weights))
+    shares = np.divide(law.inside, ratios, out=np.zeros_like(ratios), where=ratios > 0.0)
+    above, above_out = (np.append(np.cumsum(values[::-1])[::-1], 0.0) for values in (law.inside, shares))
 
     def member(losses: Array) -> Array:
         gamma = np.exp(losses)
         i = np.searchsorted(ratios, gamma, side="right")
-        return _between(above_in[i] - gamma * above[i] + revealed + _FFT_NOISE, losses)
+        return _between(above[i] - gamma * above_out[i] + law.lost_in, losses)
 
-    last = min(len(ratios) - 1, int(np.searchsorted(-above_in, -_FFT_NOISE)) + 1)
+    last = min(len(ratios) - 1, int(np.searchsorted(-above, -_TAIL)) + 1)
     return member, math.log(float(ratios[1])), math.log(float(ratios[last]))
 
 
@@ -54,9 +63,21 @@ def _between(value: Array, losses: Array) -> Array:
     return np.asarray(np.clip(value, np.maximum(0.0, -np.expm1(losses)), 1.0))
 
 
+@dataclass(frozen=True)
+class _RatioLaw:
+    """Law of Λ on a grid under "out" and under "in", and what may be missing."""
+
+    ratios: Array
+    outside: Array
+    inside: Array
+    lost_out: float
+    lost_in: float
+    """With the mass above the cut, which counts as revealed."""
+    lost_mean: float
+
+
 @lru_cache(maxsize=8)
-def _ratio_law(noise: float, batches: int) -> tuple[Array, Array, float]:
-    """Law of Λ under "out" on a grid, its mean kept, and the mass of "in" that lies above the cut."""
+def _ratio_law(noise: float, batches: int) -> _RatioLaw:
     from scipy.special import ndtr
 
     mu = 1.0 / noise
@@ -64,16 +85,56 @@ def _ratio_law(noise: float, batches: int) -> tuple[Array, Array, float]:
     spread = math.sqrt(batches * math.expm1(min(mu * mu, 300.0)))
     longest = min(batches * cut, batches + 40.0 * spread + 4.0 * cut)
     step = max(longest / _MOST_POINTS, 1e-4)
-    grid = np.arange(math.ceil(cut / step) + 1) * step
+    grid = np.arange(math.ceil(cut / step) + 1, dtype=np.float64) * step
     with np.errstate(divide="ignore"):
         at = (np.log(grid) + mu * mu / 2.0) / mu
-    below, below_in = ndtr(at), ndtr(at - mu)
-    mass, mean = np.diff(below), np.diff(below_in)
+    (mass, size_out), (mean, size_in) = _cells(at), _cells(at - mu)
     upper = np.clip((mean - grid[:-1] * mass) / step, 0.0, mass)
     one = np.zeros(len(grid))
     one[:-1] += mass - upper
     one[1:] += upper
-    one[0] += 1.0 - below[-1]
+    one[0] += ndtr(-at[-1])
     size = 1 << (math.ceil(longest / step) + 1).bit_length()
-    total = np.maximum(np.fft.irfft(np.fft.rfft(one, size) ** batches, size), 0.0)
-    return np.arange(size) * step / batches, total, float(ndtr(mu - at[-1]))
+    other = np.fft.rfft(one, size)
+    rest = other ** (batches - 1)
+    outside, lost = _masses(other * rest, size)
+    inside, lost_in = _masses(np.fft.rfft(one * grid, size) * rest, size)
+    mean_lost = 100.0 * _EPS * float(np.sum(size_in + grid[1:] * size_out))
+    mass_lost = batches * abs(1.0 - float(one.sum())) + 1e-14
+    beyond = _beyond(one, grid, batches, size * step) + float(ndtr(mu - at[-1]))
+    return _RatioLaw(
+        np.arange(size) * step / batches,
+        outside,
+        inside,
+        lost + mass_lost,
+        lost_in + mass_lost + mean_lost + beyond,
+        mean_lost,
+    )
+
+
+def _masses(transform: NDArray[np.complex128], size: int) -> tuple[Array, float]:
+    """The masses of a law, those below 0 cut, and all that the noise may have taken from them."""
+    found = np.fft.irfft(transform, size)
+    noise = max(-float(found.min()), _EPS * size.bit_length() * math.sqrt(float(np.mean(found * found))))
+    return np.maximum(found, 0.0), noise * size
+
+
+def _beyond(one: Array, grid: Array, batches: int, end: float) -> float:
+    """Mass of sums beyond the end of the grid, under "in" (Chernoff); more than under "out"."""
+    if batches * grid[-1] < end:
+        return 0.0
+    limits = []
+    for rate in (1.0, 2.0, 4.0, 8.0, 12.0, 16.0, 24.0, 32.0):
+        grown = one * np.exp(rate * (grid / grid[-1]))
+        log_moment = math.log(float(np.sum(grown * grid))) + (batches - 1) * math.log(float(np.sum(grown)))
+        limits.append(log_moment - rate * end / float(grid[-1]))
+    return math.exp(min(0.0, *limits))
+
+
+def _cells(at: Array) -> tuple[Array, Array]:
+    """Normal chances between places in order, from the nearer tail, and the size of what was subtracted."""
+    from scipy.special import ndtr
+
+    low, high = ndtr(at), ndtr(-at)
+    right = at[:-1] > 0.0
+    return np.where(right, high[:-1] - high[1:], low[1:] - low[:-1]), np.where(right, high[:-1], low[1:])

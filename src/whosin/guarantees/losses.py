@@ -22,6 +22,7 @@ __all__ = ["MOST_POINTS", "composed_law", "deltas_of_law", "law_of_divergence", 
 Array = NDArray[np.float64]
 
 MOST_POINTS = 2**21
+_EPS = float(np.finfo(np.float64).eps)
 _LOST = 1e-15  # mass beyond the grid, which counts as infinite loss
 _SHARES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0)  # of the slope that is best for a normal law
 
@@ -44,6 +45,8 @@ def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> 
     one = law_at(wider) if wider > spacing else one
     if times == 1:
         return one
+    if times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16)) < math.log(_LOST):
+        return type(one)(one._discretization, 0, np.zeros(1), 1.0, True)
     low, high = _range_of_sum(one._probs, times)
     return _by_squaring(one, times) if high - low > 4 * MOST_POINTS else _power(one, times, low, high)
 
@@ -113,17 +116,37 @@ def deltas_of_law(law: Any, epsilons: Array) -> Array:
     """Return δ at each ε of a law of dp-accounting on a dense grid, with the same room for rounding as its curve."""
     masses, certain = _kept(law._probs, law._infinity_mass)
     losses = (law._lower_loss + np.arange(len(masses))) * law._discretization
-    with np.errstate(over="ignore"):
-        outside = masses * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses)))
-    above, above_out = (np.append(np.cumsum(values[::-1])[::-1], 0.0) for values in (masses, outside))
+    above, above_out = (np.append(0.0, sums)[::-1] for sums in _sums_from_above(masses[::-1], losses[::-1]))
     i = np.searchsorted(losses, epsilons, side="right")
     with np.errstate(over="ignore", invalid="ignore"):
-        found = above[i] - np.nan_to_num(np.exp(epsilons) * above_out[i]) + 1e-13 * above[i]
+        found = above[i] * (1.0 + 4.0 * _EPS) - np.nan_to_num(np.exp(epsilons) * above_out[i]) * (1.0 - 4.0 * _EPS)
     return np.asarray(np.clip(certain + np.maximum(found, 0.0), 0.0, 1.0))
+
+
+def _sums_from_above(masses: Array, losses: Array) -> tuple[Array, Array]:
+    """Running sums of masses under "in", rounded up, and under "out", rounded down, in falling order of loss.
+
+    Mass p at loss l stands for p·e^{-l} under "out", whose rounding grows with the loss. Sums within blocks and over
+    blocks of √n numbers are off by no more than 2√n + 2 roundings.
+    """
+    width = math.isqrt(max(len(masses) - 1, 0)) + 1
+    with np.errstate(over="ignore"):
+        outside = masses * np.exp(-losses) * (1.0 - _EPS * (4.0 + 2.0 * np.abs(losses)))
+    rounding = _EPS * (width + 4.0)
+    return _running(masses, width) * (1.0 + rounding), _running(outside, width) * (1.0 - rounding)
+
+
+def _running(values: Array, width: int) -> Array:
+    blocks = np.zeros((width, width))
+    blocks.ravel()[: len(values)] = values
+    inner = np.cumsum(blocks, axis=1)
+    inner[1:] += np.cumsum(inner[:-1, -1])[:, None]
+    return np.asarray(inner.ravel()[: len(values)])
 
 
 def _kept(masses: Array, infinite: float) -> tuple[Array, float]:
     """Masses without FFT noise, and the mass at infinite loss with all that the noise could have hidden."""
+    infinite = max(0.0, infinite)
     noise_floor = max(0.0, -float(masses.min(initial=0.0)))
     kept = np.maximum(masses, 0.0)
     missing = max(0.0, 1.0 - infinite - float(kept.sum()))
@@ -135,16 +158,15 @@ def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -
 
     Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
     extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
-    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. The
-    likelihood ratios are rounded up by what the rounding of a loss, which grows with it, can take away.
+    could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. All sums
+    are rounded outwards.
     """
     losses = (lowest + np.arange(len(masses))) * spacing
     positive, certain = _kept(masses, infinite)
     kept = positive > 0.0
-    p, losses = positive[kept][::-1], losses[kept][::-1]
-    tpr = np.concatenate([[certain], certain + np.cumsum(p)])
-    with np.errstate(over="ignore"):
-        fpr = np.concatenate([[0.0], np.cumsum(p * np.exp(-losses) * (1.0 - 2.0**-51 * (2.0 + np.abs(losses))))])
+    found, accused = _sums_from_above(positive[kept][::-1], np.asarray(losses[kept][::-1]))
+    tpr = np.append(certain, (certain + found) * (1.0 + _EPS))
+    fpr = np.append(0.0, accused)
     inside = (fpr < 1.0) & (tpr < 1.0)
     count = int(np.argmin(inside)) if not inside.all() else len(inside)
     x, y = fpr[:count], tpr[:count]

@@ -21,6 +21,9 @@ from whosin.roc import Roc
 
 __all__ = ["PrivacyProfile", "TradeOff", "check_numbers", "profile_roc"]
 
+_UP = 1.0 + 2.0**-50
+"""Lines are raised by what their exponentials can have lost."""
+
 
 @dataclass(frozen=True)
 class PrivacyProfile(DifferentialPrivacy):
@@ -65,6 +68,26 @@ class PrivacyProfile(DifferentialPrivacy):
         """Return the limit on finding those who are not in the data."""
         return self.roc if self.outsider_deltas is None else profile_roc(self.epsilons, self._others, self.deltas)
 
+    def replace_roc(self) -> Roc:
+        """Return the limit between data sets that differ by one replacement, both ways round."""
+        if self.adjacency != "replace" or self.outsider_deltas is None:
+            return super().replace_roc()
+        larger = np.maximum(self.deltas, self.outsider_deltas)
+        return profile_roc(self.epsilons, larger, larger)
+
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return the smallest ε that comes with δ = 0, each way."""
+        ways = (self._others, self.deltas)
+        low, high = (
+            min((e for e, d in zip(self.epsilons, way, strict=True) if d == 0.0), default=math.inf) for way in ways
+        )
+        return -low, high
+
+    def listed_epsilon(self, delta: float) -> float:
+        """Return the smallest listed ε that keeps δ in both directions."""
+        pairs = zip(self.epsilons, self.deltas, self._others, strict=True)
+        return min((e for e, *both in pairs if max(both) <= delta), default=math.inf)
+
     @property
     def _others(self) -> Sequence[float]:
         return self.deltas if self.outsider_deltas is None else self.outsider_deltas
@@ -96,7 +119,7 @@ class TradeOff(DifferentialPrivacy):
         if not isinstance(roc, Roc) or roc.vertices is None:
             raise InputTypeError(f"roc must be a Roc with corners, such as Roc([0, 0.2], [0.1, 0.5]), got {roc!r}")
         self._set(
-            roc=roc if roc.is_concave else roc.hull(),
+            roc=roc.hull(),
             adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
         )
 
@@ -134,7 +157,7 @@ def profile_roc(epsilons: ArrayLike, deltas: ArrayLike, others: ArrayLike) -> Ro
     found, inside, outside = (np.asarray(values, dtype=np.float64) for values in (epsilons, deltas, others))
     high, low = (float(np.min(found[known == 0.0], initial=math.inf)) for known in (inside, outside))
     with np.errstate(over="ignore"):
-        steep, flat = np.exp(found), np.exp(-found)
+        steep, flat = np.exp(found) * _UP, np.exp(-found) * _UP
         slopes = float(np.exp(-low)), float(np.exp(high))
-    offsets = np.concatenate([inside, -np.expm1(-found) + flat * outside])
+    offsets = np.concatenate([inside, (-np.expm1(-found) + flat * outside) * _UP])
     return Roc.from_lines(np.concatenate([steep, flat]), offsets, slopes=slopes)

@@ -80,6 +80,11 @@ class RenyiDP(DifferentialPrivacy):
     def _build_roc(self) -> Roc:
         return _renyi_roc(tuple(self.orders), tuple(self.epsilons))
 
+    def log_likelihood_ratios(self) -> tuple[float, float]:
+        """Return (-ε, ε) of the order infinity, which bounds the ratio; (0, 0) where some ε is 0."""
+        bound = 0.0 if min(self.epsilons) == 0.0 else self.epsilons[-1] if math.isinf(self.orders[-1]) else math.inf
+        return -bound, bound
+
 
 @dataclass(frozen=True)
 class ZeroConcentratedDP(DifferentialPrivacy):

@@ -15,16 +15,16 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, check_choice, check_number, check_whole
 from whosin.guarantees.allocation import allocation_law
-from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy, shifted_normal_roc
+from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
 from whosin.guarantees.losses import composed_law, law_of_divergence, roc_of_law
-from whosin.guarantees.steps import highest_loss, sampled_divergence, step_of
+from whosin.guarantees.steps import highest_loss, outsider_divergence, sampled_divergence, step_of
 from whosin.roc import Roc
 
 __all__ = ["DPSGD", "SAMPLINGS", "grid_step", "run_roc"]
@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 
 MOST_STEPS = 10**9
 SAMPLINGS = ("poisson", "fixed_size", "random_allocation", "partition", "shuffled")
+_UP = 1.0 + 2.0**-49
 _NO_NOISE = 1e-6  # less noise than this counts as none
 
 _DRAWN = {
@@ -143,6 +144,28 @@ class DPSGD(DifferentialPrivacy):
         per_epoch = max(1, math.floor(1.0 / self.sample_rate * (1.0 + 1e-9))) if self.sample_rate > 0.0 else 1
         return -(-self.steps // per_epoch)
 
+    @property
+    def drawn(self) -> float:
+        """The chance to be drawn at all, rounded up: no attacker's advantage is larger."""
+        if self.sampling not in ("poisson", "fixed_size") or self.sample_rate == 1.0:
+            return 1.0 if self.sample_rate * self.steps > 0.0 else 0.0
+        return min(1.0, -math.expm1(self.steps * math.log1p(-self.sample_rate)) * (1.0 + 2.0**-50))
+
+    @property
+    def full_mu(self) -> float:
+        """μ of the same run on full batches, which are no harder to attack, rounded up."""
+        if self.mu is not None:
+            return self.mu
+        if self.sampling != "random_allocation":
+            return cast(float, replace(self, sample_rate=1.0).mu)
+        alone = self.adjacency == "add_remove"
+        return cast(float, replace(self, sampling="partition", adjacency="zero_out" if alone else self.adjacency).mu)
+
+    @property
+    def advantage(self) -> float:
+        """The largest TPR - FPR: that of the curve, but no more than who is drawn, or full batches, would give away."""
+        return min(super().advantage, self.drawn, GaussianDP(self.full_mu).advantage)
+
     def log_likelihood_ratios(self) -> tuple[float, float]:
         """Return (T·ln(1-q), inf) where the record may never be drawn: no output rules it out then."""
         if self.mu == 0.0:
@@ -236,13 +259,11 @@ def _effective_noise(run: DPSGD) -> float:
 
 def _never_drawn_line(run: DPSGD, outsider: bool) -> tuple[list[float], list[float]]:
     """Corners of the curve of no noise at all: who was never drawn is not seen."""
-    if run.sample_rate < 1.0:
-        caught = -math.expm1(run.steps * math.log1p(-run.sample_rate))
-    else:
-        caught = 1.0
+    caught = run.drawn
+    missed = math.nextafter(1.0 - caught, 0.0) if caught > 0.0 else 1.0
     if run.adjacency == "replace" or (run.sampling, run.adjacency) == ("fixed_size", "zero_out"):
-        return [0.0, 1.0 - caught], [caught, 1.0]
-    return ([1.0 - caught], [1.0]) if outsider else ([0.0], [caught])
+        return [0.0, missed], [caught, 1.0]
+    return ([missed], [1.0]) if outsider else ([0.0], [caught])
 
 
 @lru_cache(maxsize=16)
@@ -263,15 +284,18 @@ def _capped(roc: Roc, corners_x: list[float], corners_y: list[float]) -> Roc:
     assert vertices is not None
     x, y = vertices[:, 0], vertices[:, 1]
     if corners_x[0] > 0.0:
-        start, rise = 0.0, 1.0 / corners_x[0]
+        start, rise = 0.0, _UP / corners_x[0]
     else:
         start = corners_y[0]
         rise = 1.0 if len(corners_x) > 1 else 1.0 - start
-    line = np.minimum(1.0, start + rise * x)
-    over = y - line
+
+    def line(fpr: Array) -> Array:
+        return np.asarray(np.minimum(1.0, (start + rise * fpr) * _UP))
+
+    over = y - line(x)
     i = np.flatnonzero(over[:-1] * over[1:] < 0.0)
     cross = x[i] + (x[i + 1] - x[i]) * over[i] / (over[i] - over[i + 1])
-    points = np.concatenate([x, cross]), np.concatenate([np.minimum(y, line), np.minimum(1.0, start + rise * cross)])
+    points = np.concatenate([x, cross]), np.concatenate([np.minimum(y, line(x)), line(cross)])
     if corners_x[0] > 0.0:
         return Roc(*points, slopes=(0.0, rise))
     return Roc(*points, slopes=(0.0 if len(corners_x) > 1 else rise, math.inf))
@@ -308,8 +332,6 @@ def _one_step_roc(noise: float, rate: float) -> Roc:
         return float(sampled_divergence(noise, rate, np.array([math.log(gamma)]))[0]) if gamma > 0.0 else 1.0
 
     def mirrored(gamma: float) -> float:
-        """E_γ(out‖in): out - γ·in = (1 - γ(1-q))·N(0) - γq·N(1)."""
-        rest = 1.0 - gamma * (1.0 - rate)
-        return rest * full.divergence(gamma * rate / rest) if rest > 0.0 else 0.0
+        return float(outsider_divergence(noise, rate, np.array([math.log(gamma)]))[0]) if gamma > 0.0 else 1.0
 
     return Roc.from_function(tpr, fpr=fpr, divergence=divergence, mirrored=mirrored, slopes=(1.0 - rate, math.inf))

@@ -102,7 +102,7 @@ def outsider_divergence(noise: float, rate: float, losses: Array) -> Array:
     """
     mu, rate = max(1.0 / noise, LEAST_MU), max(rate, LEAST_RATE)
     with np.errstate(over="ignore"):
-        rest = rate - (1.0 - rate) * np.expm1(losses)
+        rest = rate - (1.0 - rate) * np.expm1(losses) + 1e-15 * rate
     value = np.zeros_like(losses)
     inside = rest > 0.0
     log_inner = losses[inside] + math.log(rate) - np.log(rest[inside])

@@ -170,7 +170,7 @@ def _check_delta(g: DifferentialIdentifiability, delta: float, smallest: float) 
 
 def _identifiability_to_mip(g: DifferentialIdentifiability, train_fraction: float = 0.5) -> MIP:
     q = check_prior(train_fraction, "train_fraction")
-    return MIP(min(0.5, 0.5 * g.advantage)) if q == 0.5 else mip_of(g.roc, q)
+    return MIP(min(0.5, 0.5 * g.advantage)) if q == 0.5 else mip_of(g.roc if q < 0.5 else g.roc.reversed(), q)
 
 
 def _fewer_or_more_candidates(

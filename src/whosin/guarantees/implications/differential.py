@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
@@ -120,23 +119,22 @@ def curve_epsilon(g: DifferentialPrivacy, delta: float, to: Adjacency) -> float:
         run = g.under(to)
         if run.mu is not None:
             return shifted_normal_epsilon(run.mu, delta)
-        return max(epsilon_at(run.roc, delta), epsilon_at(run.outsider_roc(), delta))
+        found = max(epsilon_at(run.roc, delta), epsilon_at(run.outsider_roc(), delta))
+        return min(found, shifted_normal_epsilon(run.full_mu, delta))
     if isinstance(g, ZeroConcentratedDP):
         g = _concentrated_to_itself(g, to)
     if to != g._adjacency:
         return epsilon_at(g.replace_roc(), delta)
     found = max(epsilon_at(g.roc, delta), epsilon_at(g.outsider_roc(), delta))
+    if isinstance(g, PrivacyProfile):
+        return min(found, g.listed_epsilon(delta))
     return min(found, epsilon_of_orders(g, delta)) if isinstance(g, RenyiDP | ZeroConcentratedDP) else found
 
 
 def _sgd_to_gaussian(g: DPSGD, adjacency: str | None = None) -> GaussianDP:
     """Sampling only helps, so the run is no easier to attack than full batches; far out in the tail it is no harder."""
-    run = g.under(target_adjacency(g, adjacency))
-    if run.mu is None:
-        alone = run.sampling == "random_allocation" and run.adjacency == "add_remove"
-        once = replace(run, sampling="partition", adjacency="zero_out" if alone else run.adjacency)
-        run = once if run.sampling == "random_allocation" else replace(run, sample_rate=1.0)
-    return GaussianDP(cast(float, run.mu), target_adjacency(g, adjacency))
+    to = target_adjacency(g, adjacency)
+    return GaussianDP(g.under(to).full_mu, to)
 
 
 def _to_concentrated(g: GaussianDP | PureDP, adjacency: str | None = None) -> ZeroConcentratedDP:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from whosin.errors import ImplicationError, check_prior
 from whosin.guarantees.close import close_epsilon, close_excess
 from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
@@ -12,6 +14,7 @@ from whosin.guarantees.practical import PMP
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
+from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
 __all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
@@ -33,22 +36,24 @@ def _dp_to_mip(g: DifferentialPrivacy, train_fraction: float = 0.5) -> MIP:
     q = check_prior(train_fraction, "train_fraction")
     if isinstance(g, PureDP | ApproxDP):
         return MIP(close_excess(g.epsilon, g.delta, g.adjacency != "replace", q), q)
-    return mip_of(g.replace_roc(), q)
+    found = mip_of(g.replace_roc(), q)  # its own mirror image, so it serves both sides of q = 1/2
+    if not isinstance(g, DPSGD):
+        return found
+    drawn = float_above(min(Fraction(q), 1 - Fraction(q)) * Fraction(g.drawn))
+    return MIP(min(found.eta, drawn, mip_of(g.implies(GaussianDP, adjacency="replace").roc, q).eta), q)
 
 
 def mip_of(roc: Roc, q: float) -> MIP:
-    """Return η-MIP from the limit on the curve between "in" and "out", with room for rounding.
+    """Return η-MIP from the limit on telling the rarer of "in" and "out" from the other, rounded up.
 
-    The rarer share times TPR - γ·FPR, each of which is at most 1 and off by an ulp where the difference is positive.
+    η is the largest r·TPR - (1-r)·FPR, r the rarer share: by corners exactly, of a smooth curve at a γ rounded down.
     """
-    rarer = min(q, 1.0 - q)
-    likelier = 1.0 - rarer
-    if q <= 0.5:
-        excess = rarer * roc.divergence(likelier / rarer)
+    rarer = min(Fraction(q), 1 - Fraction(q))
+    if roc.vertices is not None:
+        excess = roc.gain(rarer, 1 - rarer)
     else:
-        excess = rarer * roc.reversed().divergence(likelier / rarer)
-    room = 3.0 * 2.0**-52 * rarer if excess > 0.0 and q != 0.5 else 0.0
-    return MIP(min(max(excess, 0.0) + room, rarer), q)
+        excess = float(rarer) * roc.divergence(-float_above(-(1 - rarer) / rarer)) * (1.0 + 2.0**-51)
+    return MIP(min(excess, float_above(rarer)), q)
 
 
 def _mip_to_mip(g: MIP, train_fraction: float | None = None) -> MIP:
