@@ -125,6 +125,8 @@ NUMERIC = [
     ("calibrate.epsilon", lambda v: calibrate.epsilon(tpr_at=(v, 0.1)), "tpr_at[0]", "probability"),
     ("calibrate.epsilon", lambda v: calibrate.epsilon(tpr_at=(0.1, v)), "tpr_at[1]", "probability"),
     ("calibrate.mip", lambda v: calibrate.mip(accuracy=0.6, train_fraction=v), "train_fraction", "prior"),
+    ("calibrate.zcdp", lambda v: calibrate.zcdp(accuracy=0.6, prior=v), "prior", "prior"),
+    ("calibrate.rdp", lambda v: calibrate.rdp(8.0, accuracy=0.6, prior=v), "prior", "prior"),
     ("calibrate.sampling_rate", lambda v: calibrate.sampling_rate(v, posterior=0.5), "epsilon", "nonnegative"),
     ("calibrate.sampling_rate", lambda v: calibrate.sampling_rate(1.0, posterior=v), "posterior", "share"),
     ("calibrate.dpsgd", lambda v: calibrate.dpsgd(v, 5, advantage=0.1), "sample_rate", "probability"),
@@ -172,6 +174,7 @@ OWN_LIMITS = [
         for function, targets in (
             (calibrate.epsilon, ("accuracy", "advantage", "posterior")),
             (calibrate.mip, ("accuracy", "advantage")),
+            (calibrate.zcdp, ("accuracy", "advantage")),
         )
         for target in targets
     ),

@@ -358,3 +358,50 @@ def test_gaussian_noise_is_the_analytic_one(sensitivity, golden):
 def test_gaussian_noise_refuses(bad):
     with pytest.raises(wi.errors.InputError):
         wi.calibrate.gaussian_noise(*bad)
+
+
+@pytest.mark.parametrize(
+    ("target", "prior"),
+    [
+        ({"advantage": 0.1}, 0.5),
+        ({"accuracy": 0.75}, 0.6),
+        ({"tpr_at": (0.02, 0.001)}, 0.5),
+        ({"advantage": 0.999}, 0.5),
+    ],
+)
+@pytest.mark.parametrize("kind", ["zcdp", "rdp"])
+def test_the_weakest_concentrated_and_renyi_promise(kind, target, prior):
+    """It keeps the target, and two millionths more do not keep it; the curve itself is checked by coins elsewhere."""
+    found = calibrate.zcdp(**target, prior=prior) if kind == "zcdp" else calibrate.rdp(8.0, **target, prior=prior)
+    size = found.rho if kind == "zcdp" else found.epsilons[0]
+
+    def risk(promise):
+        (name, value), *_ = target.items()
+        if name == "tpr_at":
+            return float(promise.tpr_at(value[1])), value[0]
+        return (promise.advantage if name == "advantage" else promise.accuracy(prior)), value
+
+    def more(factor):
+        return wi.ZeroConcentratedDP(size * factor) if kind == "zcdp" else wi.RenyiDP([8.0], [size * factor])
+
+    assert risk(found)[0] <= risk(found)[1]
+    above, limit = risk(more(1 + 2e-6))
+    assert above > limit
+
+
+def test_renyi_at_the_infinite_order_is_pure():
+    for target in ({"advantage": 0.1}, {"posterior": 0.6}, {"accuracy": 0.7}, {"tpr_at": (0.02, 0.01)}):
+        assert calibrate.rdp(math.inf, **target).epsilons == (calibrate.epsilon(**target).epsilon,)
+
+
+def test_ends_of_concentrated_and_renyi_searches():
+    assert calibrate.zcdp(advantage=0.0).rho == 0.0
+    assert calibrate.zcdp(advantage=1.0).rho == math.inf
+    assert calibrate.rdp(2.0, accuracy=0.5).epsilons == (0.0,)
+    assert calibrate.rdp(2.0, accuracy=1.0).epsilons == (math.inf,)
+    with pytest.raises(CalibrationError, match="no release at all"):
+        calibrate.zcdp(accuracy=0.6, prior=0.3)
+    with pytest.raises(CalibrationError, match="order=inf"):
+        calibrate.rdp(8.0, posterior=0.6)
+    with pytest.raises(ValueError, match="order"):
+        calibrate.rdp(1.0, advantage=0.1)

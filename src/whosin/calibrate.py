@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whosin import risks
 from whosin.errors import (
@@ -22,7 +22,7 @@ from whosin.errors import (
     check_probability,
     check_whole,
 )
-from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP
+from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.implications.differential import epsilon_at
 from whosin.guarantees.sgd import MOST_STEPS, rate_and_steps, run_roc
 from whosin.numerics.gaussian_noise import noise_for
@@ -31,9 +31,10 @@ from whosin.numerics.roots import largest_holding, smallest_below
 if TYPE_CHECKING:
     from whosin.roc import Roc
 
-__all__ = ["dpsgd", "epsilon", "gaussian_noise", "mip", "sampling_rate"]
+__all__ = ["dpsgd", "epsilon", "gaussian_noise", "mip", "rdp", "sampling_rate", "zcdp"]
 
 _NOISE_TOLERANCE = 1e-4
+_CURVE_TOLERANCE = 1e-6
 _COARSER = 8.0
 
 _ROUNDING = 4.0 * math.ulp(1.0)
@@ -122,6 +123,104 @@ def mip(
     least = target.of(MIP(0.0, q), q)
     _check_reachable(target, least, f"η = 0 at train fraction {q:g}")
     return MIP(largest_holding(holds, 0.0, min(q, 1.0 - q), tolerance=0.0), q)
+
+
+def zcdp(
+    *,
+    accuracy: float | None = None,
+    advantage: float | None = None,
+    tpr_at: tuple[float, float] | None = None,
+    prior: float = 0.5,
+) -> ZeroConcentratedDP:
+    """Return the weakest zero-concentrated DP, the largest ρ, that keeps the target risk.
+
+    Parameters
+    ----------
+    accuracy, advantage, tpr_at : optional
+        The target, as for :func:`epsilon`. A posterior is none: no limit below 1 on it follows from any ρ > 0.
+    prior : float, default 0.5
+        Probability that the record is in, for ``accuracy``.
+
+    Notes
+    -----
+    At most a millionth below the largest ρ. Cost: about ten curves, a few seconds.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> promise = wi.calibrate.zcdp(advantage=0.1)
+    >>> round(promise.rho, 4), promise.advantage <= 0.1
+    (0.02, True)
+    """
+    target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
+    return _weakest(ZeroConcentratedDP, target, check_prior(prior), lambda rho: rho)
+
+
+def rdp(
+    order: float,
+    *,
+    accuracy: float | None = None,
+    advantage: float | None = None,
+    posterior: float | None = None,
+    tpr_at: tuple[float, float] | None = None,
+    prior: float = 0.5,
+) -> RenyiDP:
+    """Return the weakest Rényi DP at one order, the largest ε(α), that keeps the target risk.
+
+    Parameters
+    ----------
+    order : float
+        α above 1; infinity is pure differential privacy.
+    accuracy, advantage, posterior, tpr_at : optional
+        The target, as for :func:`epsilon`. A posterior takes an infinite order: no other limits it.
+    prior : float, default 0.5
+        Probability that the record is in.
+
+    Notes
+    -----
+    At most a millionth below the largest ε. One order says less than a whole curve: what keeps the target at this
+    order may keep it with a larger ε if other orders are known too.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> wi.calibrate.rdp(8.0, advantage=0.1).advantage <= 0.1
+    True
+    """
+    order = check_number("order", order, low=1.0, open_low=True)
+    target = _one_target(accuracy=accuracy, advantage=advantage, posterior=posterior, tpr_at=tpr_at)
+    if math.isinf(order):
+        pure = epsilon(accuracy=accuracy, advantage=advantage, posterior=posterior, tpr_at=tpr_at, prior=prior)
+        return RenyiDP([order], [pure.epsilon])
+    if target.name == "posterior":
+        raise CalibrationError(
+            f"posterior={target.limit:g} cannot be reached with order={order:g}: no limit below 1 on the belief after "
+            "the output follows from it; use order=inf, or another target"
+        )
+    return _weakest(lambda size: RenyiDP([order], [size]), target, check_prior(prior), lambda rho: rho * order)
+
+
+def _weakest(
+    make: Callable[[float], _Curve], target: _Target, prior: float, size_of: Callable[[float], float]
+) -> _Curve:
+    """The guarantee of the largest size that keeps the target, from the Gaussian of ρ on; sizes grow with risks."""
+    if target.of(make(math.inf), prior) <= target.limit:
+        return make(math.inf)
+    blind = target.blind(prior)
+    _check_reachable(target, blind, f"no release at all, at prior {prior:g}")
+    if target.limit == blind:
+        return make(0.0)
+    guess = 1.0 / size_of(0.5 * _gaussian_mu(target, prior) ** 2)
+    small = smallest_below(
+        lambda inverse: target.of(make(1.0 / inverse), prior) - blind,
+        target.limit - blind,
+        guess,
+        tolerance=_CURVE_TOLERANCE,
+        slope=-0.5,
+    )
+    while target.of(make(1.0 / small), prior) > target.limit:
+        small *= 1.0 + 0.1 * _CURVE_TOLERANCE
+    return make(1.0 / small)
 
 
 def gaussian_noise(epsilon: float, delta: float, sensitivity: float) -> float:
@@ -293,6 +392,9 @@ def _smallest_noise(excess: Callable[..., float], wanted: float, start: float) -
     return smallest_below(excess, wanted, noise, tolerance=_NOISE_TOLERANCE, slope=-2.0)
 
 
+_Curve = TypeVar("_Curve", ZeroConcentratedDP, RenyiDP)
+
+
 @dataclass(frozen=True)
 class _Target:
     """A risk and the largest tolerable value of it."""
@@ -359,6 +461,9 @@ def _check_reachable(target: _Target, least: float, at: str) -> None:
 
 def _gaussian_guess(target: _Target, rate: float, steps: int, prior: float) -> float:
     """Noise by the central limit theorem of DP-SGD (Dong et al. 2019): μ ≈ q·√(T(e^{1/σ²} - 1))."""
+    return 1.0 / math.sqrt(math.log1p((_gaussian_mu(target, prior) / rate) ** 2 / steps))
+
+
+def _gaussian_mu(target: _Target, prior: float) -> float:
     holds: Callable[[float], bool] = lambda mu: target.on(GaussianDP(mu).roc, prior) <= target.limit  # noqa: E731
-    mu = max(1e-9, largest_holding(holds, 0.0, 100.0, tolerance=1e-6))
-    return 1.0 / math.sqrt(math.log1p((mu / rate) ** 2 / steps))
+    return max(1e-9, largest_holding(holds, 0.0, 100.0, tolerance=1e-6))

@@ -129,6 +129,12 @@ TARGETS = [
     (["--tpr", "0.1", "--fpr", "0.01"], lambda: wi.calibrate.epsilon(tpr_at=(0.1, 0.01)), {"tpr_at": [0.1, 0.01]}),
     (["--accuracy", "1"], lambda: wi.calibrate.epsilon(accuracy=1.0), {"accuracy": 1.0}),
     (["--accuracy", "0.6", "--mip"], lambda: wi.calibrate.mip(accuracy=0.6), {"accuracy": 0.6}),
+    (["--advantage", "0.1", "--zcdp"], lambda: wi.calibrate.zcdp(advantage=0.1), {"advantage": 0.1}),
+    (
+        ["--accuracy", "0.7", "--prior", "0.6", "--rdp-order", "8"],
+        lambda: wi.calibrate.rdp(8.0, accuracy=0.7, prior=0.6),
+        {"accuracy": 0.7},
+    ),
     (
         ["--advantage", "0.1", "--sample-rate", "0.05", "--steps", "20"],
         lambda: wi.calibrate.dpsgd(0.05, 20, advantage=0.1),
@@ -144,7 +150,8 @@ def test_calibrate(options, expected, target):
     assert shown["target"] == target
     assert shown["guarantee"] == str(guarantee)
     parameters = {k: (INF if v == "inf" else v) for k, v in shown["parameters"].items()}
-    assert parameters == {k: getattr(guarantee, k) for k in parameters}
+    own = {k: getattr(guarantee, k) for k in parameters}
+    assert parameters == {k: list(v) if isinstance(v, tuple) else v for k, v in own.items()}
     assert {"accuracy", "advantage", "posterior", "tpr_at", "assumes", "prior"} <= set(shown)
     name, limit = next(iter(target.items()))
     if name in ("accuracy", "advantage"):

@@ -122,6 +122,15 @@ def test_calibrate_keeps_the_wish(reader, query, read, limit):
     assert 0.9 * limit < read(guarantee) <= limit
 
 
+def test_calibrate_what_accountants_state(reader):
+    found = reader.get("/api/calibrate?find=zcdp&target=advantage&value=0.1").json()
+    assert found["meaning"]["parameters"]["rho"] == wi.calibrate.zcdp(advantage=0.1).rho
+    assert found["sentence"].startswith("Zero-concentrated differential privacy with ρ of at most 0.0200")
+    found = reader.get("/api/calibrate?find=rdp&order=4&target=tpr&value=0.02&fpr=0.01").json()
+    assert found["meaning"]["parameters"]["epsilons"] == list(wi.calibrate.rdp(4.0, tpr_at=(0.02, 0.01)).epsilons)
+    assert reader.get("/api/calibrate?find=zcdp&target=posterior").status_code == 422
+
+
 def test_calibrate_a_sampling_rate(reader):
     found = reader.get("/api/calibrate?find=sampling_rate&target=posterior&value=0.5&epsilon=1").json()
     assert found["sampling_rate"] == wi.calibrate.sampling_rate(1.0, posterior=0.5)

@@ -18,6 +18,8 @@ PAGES = [
     "/compare",
     "/explain?kind=mip",
     "/calibrate?find=sampling_rate&target=posterior",
+    "/calibrate?find=zcdp&target=advantage",
+    "/calibrate?find=rdp&target=tpr&order=4",
 ]
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 

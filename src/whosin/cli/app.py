@@ -72,6 +72,8 @@ def calibrate(
     sample_rate: Annotated[Number, typer.Option(help="Look for a DP-SGD run with this share in a batch.")] = None,
     steps: Annotated[int | None, typer.Option(help="Look for a DP-SGD run with this many steps.")] = None,
     mip: Annotated[bool, typer.Option("--mip", help="Look for η of membership inference privacy instead.")] = False,
+    zcdp: Annotated[bool, typer.Option("--zcdp", help="Look for ρ of zero-concentrated DP instead.")] = False,
+    rdp_order: Annotated[Number, typer.Option(help="Look for ε of Rényi DP at this order instead.")] = None,
     epsilon: Annotated[
         Number, typer.Option(help="With --posterior: how many records to keep before ε-DP training.")
     ] = None,
@@ -87,12 +89,18 @@ def calibrate(
     targets = {name: value for name, value in targets.items() if value is not None}
     if (sample_rate is None) != (steps is None):
         raise InputTypeError("--sample-rate and --steps go together")
-    _goes_with("--prior", prior, "a search for ε or a DP-SGD run", epsilon is None and not mip)
-    _goes_with("--delta", delta, "a search for ε", epsilon is None and not mip and sample_rate is None)
-    _goes_with("--posterior", posterior, "a search for ε or a share of records", not mip and sample_rate is None)
+    sought = {"--sample-rate with --steps": sample_rate, "--mip": mip or None, "--zcdp": zcdp or None}
+    sought |= {"--rdp-order": rdp_order, "--epsilon": epsilon}
+    named = [option for option, value in sought.items() if value is not None]
+    if len(named) > 1:
+        raise InputTypeError(f"one thing can be looked for at a time, got {' and '.join(named)}")
+    _goes_with("--prior", prior, "a search for ε, ρ or a DP-SGD run", epsilon is None and not mip)
+    _goes_with("--delta", delta, "a search for ε", not named)
+    fits = not named or epsilon is not None or rdp_order is not None
+    _goes_with("--posterior", posterior, "a search for ε or a share of records", fits)
     chance = 0.5 if prior is None else prior
     if epsilon is not None:
-        if list(targets) != ["posterior"] or sample_rate is not None or mip or posterior is None:
+        if list(targets) != ["posterior"] or posterior is None:
             raise InputTypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
         _print_rate(wi.calibrate.sampling_rate(epsilon, posterior=posterior), epsilon, posterior, json)
         return
@@ -108,6 +116,10 @@ def calibrate(
             guarantee = wi.calibrate.dpsgd(sample_rate, steps, prior=chance, **targets)
     elif mip:
         guarantee = wi.calibrate.mip(**targets)
+    elif zcdp:
+        guarantee = wi.calibrate.zcdp(prior=chance, **targets)
+    elif rdp_order is not None:
+        guarantee = wi.calibrate.rdp(rdp_order, prior=chance, **targets)
     else:
         guarantee = wi.calibrate.epsilon(prior=chance, delta=delta or 0.0, **targets)
     if json:

@@ -177,6 +177,7 @@ _CALLED = {
     "DifferentialIdentifiability": "differential identifiability",
 }
 _SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "eta": "η", "gamma": "γ", "rho": "ρ"}
+_SIGNS |= {"epsilons": "ε", "deltas": "δ", "outsider_deltas": "δ for outsiders", "orders": "order"}
 _NEIGHBOURS = {
     "add_remove": "one person added or removed",
     "replace": "one person replaced",
@@ -195,7 +196,11 @@ def in_words(guarantee: Guarantee, *, exact: bool = False) -> str:
     >>> in_words(wi.DPSGD(noise_multiplier=0.8, sample_rate=0.01, steps=9))
     'DP-SGD (noise multiplier = 0.8, sample rate = 0.01, steps = 9, sampling = poisson, one person added or removed)'
     """
-    said = {name: value for name, value in guarantee.parameters().items() if isinstance(value, int | float | str)}
+    found = {
+        name: value[0] if isinstance(value, list) and len(value) == 1 else value
+        for name, value in guarantee.parameters().items()
+    }
+    said = {name: value for name, value in found.items() if isinstance(value, int | float | str)}
     neighbours = _NEIGHBOURS.get(str(said.pop("adjacency", "")))
     parts = [
         f"{_SIGNS.get(name, name.replace('_', ' '))} = {value if exact or isinstance(value, str) else f'{value:g}'}"

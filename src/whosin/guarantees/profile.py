@@ -157,7 +157,8 @@ def profile_roc(epsilons: ArrayLike, deltas: ArrayLike, others: ArrayLike) -> Ro
     found, inside, outside = (np.asarray(values, dtype=np.float64) for values in (epsilons, deltas, others))
     high, low = (float(np.min(found[known == 0.0], initial=math.inf)) for known in (inside, outside))
     with np.errstate(over="ignore"):
-        steep, flat = np.exp(found) * _UP, np.exp(-found) * _UP
+        up = np.where(found > 0.0, _UP, 1.0)
+        steep, flat = np.exp(found) * up, np.exp(-found) * up
         slopes = float(np.exp(-low)), float(np.exp(high))
-    offsets = np.concatenate([inside, (-np.expm1(-found) + flat * outside) * _UP])
+    offsets = np.concatenate([inside, (-np.expm1(-found) + flat * outside) * up])
     return Roc.from_lines(np.concatenate([steep, flat]), offsets, slopes=slopes)

@@ -73,7 +73,7 @@ async def explain(query: Annotated[ExplainQuery, Query()], request: Request, off
 @router.get("/calibrate", response_model=CalibrateAnswer, responses=_errors(422, 429))
 async def calibrate(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> CalibrateAnswer:
     """Turn a tolerable risk into parameters, rounded so that the risk is kept."""
-    ask, apart = partial(office.desk.answer, answers.answer_calibration, query), query.find == "dpsgd"
+    ask, apart = partial(office.desk.answer, answers.answer_calibration, query), query.find in HEAVY
     return await waited_for(request, lambda gone: ask(apart=apart, gone=gone))
 
 

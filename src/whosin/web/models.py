@@ -84,13 +84,14 @@ class ExplainQuery(_Run):
 class CalibrateQuery(_Run):
     """A tolerable risk, and what to look for. Which parameters count depends on both."""
 
-    find: Literal["epsilon", "dpsgd", "mip", "sampling_rate"] = "epsilon"
+    find: Literal["epsilon", "dpsgd", "zcdp", "rdp", "mip", "sampling_rate"] = "epsilon"
     target: Literal["accuracy", "advantage", "posterior", "tpr"] = "accuracy"
     value: Share = 0.6
     fpr: Share = 0.01
     prior: Prior = 0.5
     delta: Delta = 0.0
     epsilon: Epsilon = 1.0
+    order: Annotated[float, Field(ge=1.01, le=1000.0, allow_inf_nan=False, description="order of Rényi DP")] = 8.0
 
 
 class ErrorAnswer(BaseModel):

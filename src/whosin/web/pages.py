@@ -140,7 +140,7 @@ async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: R
 def _calibrated(query: CalibrateQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
     """Return the parameters; a wish that cannot be fulfilled is an answer too."""
     try:
-        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find == "dpsgd", gone=gone)
+        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find in HEAVY, gone=gone)
     except (ValueError, TypeError) as error:
         return {"sentence": f"This cannot be done: {error}.", "blocks": []}
     return {"sentence": sentence, "blocks": blocks}

@@ -70,6 +70,7 @@ CALIBRATE: dict[str, tuple[Slider, ...]] = {
     "target": (Slider("value", "At most", "the risk that you tolerate", 0.0, 1.0),),
     "tpr": (Slider("fpr", "Outsiders accused", "by whoever looks for members", 1e-4, 1.0, "log", 0.0, 1.0),),
     "epsilon": (_DELTA,),
+    "rdp": (Slider("order", "Order α", "of Rényi differential privacy", 1.1, 256.0, "log", 1.01, 1000.0),),
     "rate": (_RATE, _STEPS),
     "batches": _BATCHES,
     "mip": (),
