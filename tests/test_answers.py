@@ -1,10 +1,15 @@
 """Results in a notebook and as data frames."""
 
+import importlib
+import inspect
+import pkgutil
+from html.parser import HTMLParser
+
 import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.answers import card
+from whosin.answers import Rows, card
 from whosin.errors import ImplicationError, InputError
 
 
@@ -127,3 +132,61 @@ def test_every_answer_draws_itself(answers, name):
     axes = answers[name].plot()
     assert axes.lines or axes.collections or axes.patches
     plt.close(axes.figure)
+
+
+def _result_classes():
+    """Every public class of the library that tells its numbers as a dictionary, or explains itself."""
+    found = set()
+    for module in pkgutil.walk_packages(wi.__path__, "whosin."):
+        if module.name.split(".")[1] in ("web", "cli", "reporting", "plots", "__main__"):
+            continue
+        try:
+            room = importlib.import_module(module.name)
+        except ImportError:  # an extra that is not installed
+            continue
+        for name in getattr(room, "__all__", ()):
+            value = getattr(room, name)
+            if inspect.isclass(value) and (hasattr(value, "to_dict") or hasattr(value, "explain")):
+                found.add(value)
+    return found
+
+
+def test_every_result_has_a_card():
+    classes = _result_classes()
+    assert len(classes) > 50
+    assert [each.__name__ for each in classes if not hasattr(each, "_repr_html_")] == []
+
+
+@pytest.fixture(scope="module")
+def results(answers, found):
+    """One of every kind of result, with what hangs on it."""
+    rng = np.random.default_rng(0)
+    people, private = rng.normal(size=(40, 2)), wi.PureDP(1.0)
+    retrained = wi.audit_retrained(
+        lambda rows, rng: rows[rows[:, 0] > 0], people, groups=np.repeat(["a", "<b>"], 20), trainings=10, rng=0
+    )
+    included = np.arange(40) < 20
+    game = wi.worlds.uniform_subsets(range(4), 2).play(lambda records: {min(records): 0.75, "other": 0.25})
+    return [
+        *answers.values(), found.verdict, found.groups, found.groups.rows[0], found.individual, found.release_size,
+        found.revealing_columns, found.queries, found.advantage, found.tpr_at(0.1), found.band, found.records_alone,
+        found.dependence, found.compare(private), found.roc, retrained.groups, retrained.groups.rows[0],
+        retrained.individual, retrained.audit_release(people[included], included), game, wi.bounds.table(1.0),
+        wi.auditing.Copies(1, None, 3, 4), wi.tables.look({"a<b>": [1, 2, 3], "c": ["x", "y", "z"]}),
+        wi.unlearning.Unlearning(1.0, 0.01, 0.8, 5),
+    ]  # fmt: skip
+
+
+def test_cards_are_whole_and_lines_are_lines(results):
+    """No angle bracket of the data gets into a card, every element is closed, and a REPL shows one line."""
+    for result in results:
+        shown = result._repr_html_()
+        page = HTMLParser()
+        opened = []
+        page.handle_starttag = lambda tag, attrs, opened=opened: opened.append(tag)
+        page.handle_endtag = lambda tag, opened=opened, result=result: opened.pop() == tag or pytest.fail(repr(result))
+        page.feed(shown)
+        assert opened == [], type(result).__name__
+        assert "<b>" not in shown.replace("<p><b>", ""), type(result).__name__
+        assert "\n" not in repr(result) or isinstance(result, Rows), type(result).__name__
+        assert " object at 0x" not in repr(result), type(result).__name__

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     )
     from whosin.guarantees.accountants import from_event, from_opacus, from_pld
     from whosin.ledger import Ledger
+    from whosin.parallel.bar import ProgressBar
     from whosin.protection import protect
     from whosin.reporting import report
     from whosin.roc import Roc
@@ -94,6 +95,7 @@ _HOMES = {
     "from_event": "whosin.guarantees.accountants",
     "from_opacus": "whosin.guarantees.accountants",
     "from_pld": "whosin.guarantees.accountants",
+    "ProgressBar": "whosin.parallel.bar",
     "protect": "whosin.protection",
     "report": "whosin.reporting",
 }
@@ -126,6 +128,7 @@ __all__ = [
     "Ledger",
     "MembershipPrivacy",
     "PrivacyProfile",
+    "ProgressBar",
     "PureDP",
     "ReferenceModels",
     "RenyiDP",

@@ -24,7 +24,7 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Answer", "CurveAnswer", "Rows", "card", "finite_or_text", "limits_by_column"]
+__all__ = ["Answer", "CurveAnswer", "Rows", "Said", "card", "finite_or_text", "limits_by_column"]
 
 
 class Answer(ABC):
@@ -109,6 +109,13 @@ class CurveAnswer(Answer):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the curve; return the axes."""
         return self.roc.plot(ax=ax)
+
+
+class Said:
+    """A result that its text says all about: the text is its card in notebooks, too."""
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
 
 
 _TONES = {"bad": "#b3361e", "good": "#00704f", "": "#0072b2"}

@@ -401,6 +401,10 @@ class Roc:
         kind = "smooth" if self._vertices is None else f"{len(self._vertices)} vertices"
         return f"Roc({kind}, advantage {self.divergence(1.0):.6g})"
 
+    def _repr_html_(self) -> str:
+        finds = f"{100 * float(self.tpr(0.01)):.3g}% of the members while 1% of the outsiders are accused"
+        return f"<p>ROC curve: advantage {self.divergence(1.0):.3g}; finds {finds}</p>"
+
 
 def _one_less(rates: Array, sign: float) -> Array:
     """sign·(1 - rate), rounded up: what a subtraction loses is the difference of two floats again."""

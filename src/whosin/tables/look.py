@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,13 @@ class Preview:
             "persons": dict(self.persons),
             "overlaps": dict(self.overlaps),
         }
+
+    def _repr_html_(self) -> str:
+        parts = ("name", "kind", "left_out")
+        cells = ["".join(f"<td>{escape(str(column[part] or ''))}</td>" for part in parts) for column in self.columns]
+        rows = "".join(f"<tr>{row}</tr>" for row in cells)
+        head = "<tr><th>column</th><th>holds</th><th>left out</th></tr>"
+        return f"<p>{escape(str(self))}</p><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{table['origin']} ({table['role']}) {table['rows']} rows" for table in self.tables)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.answers import Said
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.numerics.finite_laws import closeness_slopes
-from whosin.numerics.rounding import about, percent, percent_up
+from whosin.numerics.rounding import about, at_most, percent, percent_up
 from whosin.risks import Risk, resolve
 from whosin.roc import Roc
 from whosin.worlds.world import World
@@ -26,7 +27,7 @@ __all__ = ["FiniteGame", "Game"]
 Array = NDArray[np.float64]
 
 
-class Game(ABC):
+class Game(Said, ABC):
     """What is common to finite and continuous outputs.
 
     Examples
@@ -115,6 +116,10 @@ class Game(ABC):
             ],
             "assumes": list(self.assumes),
         }
+
+    def __repr__(self) -> str:
+        worst = max((self.advantage(self.world.universe[index]) for index in self._uncertain_records()), default=0.0)
+        return f"game over {self.world!r}: advantage at most {at_most(worst)}"
 
     def plot(self, record: Any, ax: Axes | None = None) -> Axes:
         """Draw the curve of one record; return the axes."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.answers import Answer, Rows, card, limits_by_column
+from whosin.answers import Answer, Rows, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence, View
 from whosin.auditing.measuring.band import Band, band_of
 from whosin.auditing.measuring.compare import Comparison, compare
@@ -450,9 +450,7 @@ class Audit(Answer):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        tone = {"leak": "bad", "exceeds": "bad", "no verdict": "bad", "within": "good"}.get(self.verdict.state, "")
-        said = f"{self.verdict.headline} {self.verdict.details}"
-        return card(self.verdict.title, said, {"Assumes": self.assumes}, tone=tone)
+        return self.verdict._card({"Assumes": self.assumes})
 
 
 def _precision(tpr: float, fpr: float, prior: float) -> float:

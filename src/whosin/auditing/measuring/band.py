@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Said
 from whosin.auditing.measuring.attack import Candidate, Evidence
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
+from whosin.numerics.rounding import at_least, at_most, confidence
 from whosin.roc import Roc
 
 __all__ = ["Band", "band_of"]
@@ -28,7 +30,7 @@ GRID = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class Band(Said):
     """Two curves between which the score's ROC lies everywhere, with probability ``confidence_level``.
 
     Each of the two alone holds with probability (1 + confidence_level)/2.
@@ -53,6 +55,10 @@ class Band:
             "upper": self.upper.to_dict(points),
             "confidence_level": self.confidence_level,
         }
+
+    def __str__(self) -> str:
+        low, high = at_least(self.lower.divergence(1.0)), at_most(self.upper.divergence(1.0))
+        return f"band of {confidence(self.confidence_level)} confidence, advantage {low} to {high}"
 
 
 def band_of(evidence: Evidence, candidate: Candidate, delta: float, most: float = 1.0) -> Band:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import Rows, limits_by_column
+from whosin.answers import Rows, Said, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment, is_missing
@@ -40,7 +40,7 @@ Four = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
-class GroupRow:
+class GroupRow(Said):
     """One group.
 
     Examples
@@ -81,6 +81,10 @@ class GroupRow:
             "difference": self.difference.to_dict(),
             "stands_out": self.stands_out,
         }
+
+    def __str__(self) -> str:
+        more = "; more exposed than the rest" if self.stands_out else ""
+        return f"{self.name}: advantage {self.advantage}{more}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

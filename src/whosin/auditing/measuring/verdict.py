@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from whosin.answers import card
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, of_hundred
 
@@ -55,6 +57,14 @@ class Verdict:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def _card(self, lists: Mapping[str, Iterable[str]] | None = None) -> str:
+        """Return the card that a notebook shows, in the colour of the state, with lists to unfold."""
+        tone = {"leak": "bad", "exceeds": "bad", "no verdict": "bad", "within": "good"}.get(self.state, "")
+        return card(self.title, f"{self.headline} {self.details}".rstrip(), lists, tone=tone)
+
+    def _repr_html_(self) -> str:
+        return self._card()
 
 
 def judge(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from whosin.answers import Said
 from whosin.auditing.releases.queries.tables import TableRelease
 from whosin.errors import InputError
 from whosin.parallel.threads import number_of_threads
@@ -29,7 +30,7 @@ NO_HOLDOUT = (
 
 
 @dataclass(frozen=True)
-class Copies:
+class Copies(Said):
     """How many training rows appear in a release. It is no verdict: chance repeats rows, and a leak needs no copy.
 
     Examples

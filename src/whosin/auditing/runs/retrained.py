@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import Answer
+from whosin.answers import Answer, Rows, Said, limits_by_column
 from whosin.auditing.measuring.attack import Gain
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
@@ -506,7 +506,7 @@ def _tpr(scores: Array, coins: Mask, fpr: float) -> float:
 
 
 @dataclass(frozen=True)
-class RetrainedGroup:
+class RetrainedGroup(Said):
     """One group of units, and the advantage in it.
 
     Examples
@@ -528,9 +528,12 @@ class RetrainedGroup:
         """Return the row for JSON."""
         return {"name": self.name, "units": self.units, "advantage": self.advantage.to_dict()}
 
+    def __str__(self) -> str:
+        return f"{self.name}: advantage {self.advantage}"
+
 
 @dataclass(frozen=True)
-class RetrainedGroups:
+class RetrainedGroups(Rows):
     """Groups with limits that hold together.
 
     Examples
@@ -560,17 +563,13 @@ class RetrainedGroups:
         """Return the rows for JSON."""
         return [row.to_dict() for row in self.rows]
 
-    def to_frame(self) -> Any:
-        """Return a polars frame, one row per group."""
-        import polars as pl
-
-        limits = ("estimate", "lower", "upper")
-        columns = {side: [getattr(row.advantage, side) for row in self.rows] for side in limits}
-        return pl.DataFrame({"group": [r.name for r in self.rows], "units": [r.units for r in self.rows], **columns})
+    def _columns(self) -> dict[str, list[Any]]:
+        names, units = [row.name for row in self.rows], [row.units for row in self.rows]
+        return {"group": names, "units": units, **limits_by_column(row.advantage for row in self.rows)}
 
 
 @dataclass(frozen=True, eq=False)
-class ReleaseExposure:
+class ReleaseExposure(Said):
     """Exposure in one release: what it gives away, measured as one more training.
 
     Examples

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Rows
 from whosin.auditing.measuring.people import People
 from whosin.errors import check_whole
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
@@ -29,7 +30,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class RetrainedIndividual:
+class RetrainedIndividual(Rows):
     """Risk over trainings, one row for each record or person, in the order in which they were given.
 
     Examples
@@ -59,6 +60,10 @@ class RetrainedIndividual:
 
     def __len__(self) -> int:
         return len(self.risk)
+
+    def __repr__(self) -> str:
+        shown = int((self.simultaneous_lower > 0.0).sum())
+        return f"{len(self)} risks from {self.risk.min():.3g} to {self.risk.max():.3g}; {shown} shown to be at risk"
 
     @property
     def alike(self) -> bool:
@@ -106,13 +111,10 @@ class RetrainedIndividual:
             "highest": self.highest(),
         }
 
-    def to_frame(self) -> Any:
-        """Return a polars frame, one row per unit."""
-        import polars as pl
-
+    def _columns(self) -> dict[str, list[Any]]:
         names = ("risk", "lower", "upper", "simultaneous_lower", "simultaneous_upper")
         who = {} if self.person is None else {"person": self.person.tolist()}
-        return pl.DataFrame({**who, **{name: getattr(self, name) for name in names}})
+        return {**who, **{name: getattr(self, name).tolist() for name in names}}
 
 
 def individual_risks(

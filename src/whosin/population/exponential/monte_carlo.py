@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.answers import Said
 from whosin.errors import check_confidence, check_number
 from whosin.parallel.threads import Progress
 from whosin.population.exponential.caps import Caps
@@ -45,7 +46,7 @@ SHARE_OF_DIFFERENCES = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxCertificate:
+class SoftmaxCertificate(Said):
     """Upper limits on what the exponential mechanism tells about each record of a pool.
 
     Parameters

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Said
 from whosin.auditing.measuring.learned import FEWEST
 from whosin.auditing.releases.sides.labels import LargestGap, labellings, largest_gap
 from whosin.auditing.releases.sides.pool import Pool
@@ -32,7 +33,7 @@ SPLITS = 3
 
 
 @dataclass(frozen=True)
-class Drift:
+class Drift(Said):
     """Whether the two sides differ even without the release, and in what.
 
     Examples
@@ -68,6 +69,9 @@ class Drift:
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        return self.sentence or "Members and non-members were compared without the release: no difference was found."
 
 
 def drift(pool: Pool, rng: np.random.Generator) -> Drift:

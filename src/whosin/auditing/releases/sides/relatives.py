@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.answers import Said
 from whosin.auditing.measuring.learned import FEWEST
 from whosin.auditing.releases.sides.labels import pairs_alike
 from whosin.auditing.releases.sides.pool import Pool
@@ -40,7 +41,7 @@ KEY_SHARE = 0.02
 
 
 @dataclass(frozen=True)
-class Dependence:
+class Dependence(Said):
     """Whether rows repeat each other within a side (``found``) or across the sides (``straddling``).
 
     Examples
@@ -68,6 +69,9 @@ class Dependence:
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
         return asdict(self)
+
+    def __str__(self) -> str:
+        return self.sentence or "No row was found to repeat another beyond chance."
 
 
 @dataclass(frozen=True)
