@@ -328,6 +328,9 @@ def test_requests_of_tables(tmp_path):
     (tmp_path / "pool.csv").write_text("who\n7\n07\n8\n")  # as written, though all of them could be numbers
     found = requested(tmp_path / "asked.csv", "who", tmp_path / "pool.csv")
     assert (found.requests, found.unknown) == (1, 2)
+    (tmp_path / "gap.csv").write_text("who,p\na,1\n,1\n")
+    with pytest.raises(InputError, match=r"gap\.csv line 3 column 'who' must say whose the row is"):
+        requested(tmp_path / "gap.csv", "who")
     assert str(found) == "3 rows ask for 3 different keys, which have 1 records; 2 of the keys belong to no record"
 
 

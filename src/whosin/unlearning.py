@@ -335,7 +335,7 @@ def requested(requests: Any, key: str, records: Any = None, *, inclusion_column:
     drawn = pool.column(inclusion_column)[rows]
     odd = np.flatnonzero(~((drawn >= 0.0) & (drawn <= 1.0)))
     if len(odd):
-        place = f"{pool.origin} row {rows[odd[0]]} column {inclusion_column!r}"
+        place = f"{pool.origin} {pool.place(rows[odd[0]])} column {inclusion_column!r}"
         raise InputError(f"{place} must be a probability, got {drawn[odd[0]]:g}")
     return Requested(tuple(drawn.tolist()), len(wanted), len(keys), unknown)
 
@@ -348,7 +348,9 @@ def _keyed(data: Any, name: str, key: str) -> Table:
         raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
     gone = np.flatnonzero(table.columns[table.names.index(key)].missing)
     if len(gone):
-        raise InputError(f"{table.origin} row {gone[0]} column {key!r} must say whose the row is, got a missing cell")
+        raise InputError(
+            f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell"
+        )
     return table
 
 

@@ -226,7 +226,10 @@ def test_scores_of_any_attack(files):
         (("--train", "none.csv", "--holdout", "none.csv", "--synthetic", "none.csv"), "no such file"),
         (("--scores", "{0}/scores.csv", "--train", "{0}/train.csv"), "--scores goes without --train"),
         (("--scores", "{0}/scores.csv", "--member-column", "nobody"), "nobody"),
-        (("--scores", "{0}/scores.csv", "--member-column", "score"), "must hold 1 or 0"),
+        (
+            ("--scores", "{0}/scores.csv", "--member-column", "score"),
+            "scores.csv line 2 column 'score' must be 1 or 0, got",
+        ),
         (("--scores", "{0}/scores.csv", "--strict"), "--strict goes with"),
         (("--scores", "{0}/scores.csv", "--columns", "group,score"), "must have columns of numbers"),
         (("--scores", "{0}/scores.csv", "--columns", "score,member"), "which says who is a member"),
@@ -237,7 +240,7 @@ def test_scores_of_any_attack(files):
             ("--train", "{0}/train.csv", "--synthetic", "{0}/leaky.csv", "--report", "a.html"),
             "--report goes with --holdout",
         ),
-        (("--scores", "{0}/gaps.csv"), "a score in every row of column 'score', got none in row 2"),
+        (("--scores", "{0}/gaps.csv"), "gaps.csv line 3 column 'score' must have a score, got a missing cell"),
         ((*RELEASE, "--target", 1.5), "--target must be a number in [0, 1], got 1.5"),
         ((*RELEASE, "--jobs", 0), "--jobs must be"),
         ((*RELEASE, "--assignment", "independent trainings"), "comes from one training"),
@@ -322,7 +325,7 @@ def test_files_as_people_have_them(files, tmp_path):
     assert json.loads(one.stdout)["advantage"] == two["advantage"]
     wrong = run("--records", tmp_path / "both.csv", "--synthetic", files / "leaky.csv", "--member-column", "split")
     assert wrong.exit_code == 2
-    assert "got 'train' in row 1; --member-value 'train' would take" in wrong.stderr
+    assert "must be 1 or 0, got 'train'; --member-value 'train' would take" in wrong.stderr
     both = ("--records", tmp_path / "both.csv", *tables(files))
     assert "--records goes without --train" in run(*both).stderr
     named = run(*tables(files), "--separator", ",", "--decimal", ",")

@@ -58,14 +58,20 @@ def test_series_in_long_format_and_several_children(tmp_path):
     ("parent", "child", "says"),
     [
         (PEOPLE, {"cost": [1.0]}, "key must be a column of child, got 'who'; it has cost"),
-        (PEOPLE, {"who": ["a", "z"], "x": [1, 2]}, "people in parent alone, got 'z' in row 1"),
+        (PEOPLE, {"who": ["a", "z"], "x": [1, 2]}, "child row 1 column 'who' must be somebody in parent, got 'z'"),
         ({"who": ["a", "a"]}, {"who": ["a"], "x": [1]}, "one row per person in 'who'"),
-        (PEOPLE, {"who": ["a", None], "x": [1, 2]}, "must say in 'who' whose each row is, got nothing in row 1"),
+        (PEOPLE, {"who": ["a", None], "x": [1, 2]}, "child row 1 column 'who' must say whose the row is, got nothing"),
     ],
 )
 def test_bad_links(parent, child, says):
     with pytest.raises(InputError, match=says):
         linked(parent, child, key="who")
+
+
+def test_mistakes_in_files_name_the_line(tmp_path):
+    (tmp_path / "visits.csv").write_text("who,cost\na,1\nb,2\nz,3\n")
+    with pytest.raises(InputError, match=r"visits\.csv line 4 column 'who' must be somebody in parent, got 'z'"):
+        linked(PEOPLE, tmp_path / "visits.csv", key="who")
 
 
 def population(rng, n):

@@ -84,7 +84,11 @@ def test_parquet(tmp_path):
     [
         ("x.csv", "", "is empty"),
         ("x.csv", "a,b\n1,2\n3\n", "line 3 must have 2 cells"),
-        ("x.csv", "a,b\n1,2\nx,4\n", "x.csv line 3 column 'a' must be a number, got 'x'; choose"),
+        (
+            "x.csv",
+            "a,b\n1,2\nx,4\n",
+            "x.csv line 3 column 'a' must be a number, got 'x'; columns= chooses others, such as b",
+        ),
         ("x.csv", "a,b\n1,\n3,4\n", "x.csv line 2 column 'b' must be a number, got a missing cell; gaps='drop'"),
         ("x.csv", "a\n1\nnan\n", "line 3 column 'a'"),
         ("x.doc", "1", "x.doc must have at least 2 rows"),

@@ -173,6 +173,17 @@ def test_dates_with_points(tmp_path, cells, seconds):
     assert read_table(write(tmp_path / "z.csv", "d;n\n1.2.20;1\n10.0.0.1;2\n")).kind("d") == "category"
 
 
+def test_a_row_knows_its_line(tmp_path):
+    plain = read_table(write(tmp_path / "x.csv", "about\n\na;b\n1;x\n2;y\n"))
+    assert (plain.place(0), plain.select(["b"]).place(1)) == ("line 4", "line 5")
+    assert read_table(tmp_path / "x.csv", categories=["a"]).place(1) == "line 5"
+    assert read_table(write(tmp_path / "y.csv", 'a,b\n1,"x\ny"\n2,z\n')).place(1) == "row 1"
+    assert read_table(write(tmp_path / "z.csv", "a,b\n1,x\n\n2,z\n")).place(1) == "row 1"
+    assert read_table(write(tmp_path / "x.jsonl", '{"a": 1}\n{"a": 2}\n')).place(1) == "line 2"
+    assert as_table({"a": [1, 2]}).place(1) == "row 1"
+    assert read_table(tmp_path / "x.csv").fingerprint() == as_table({"a": [1, 2], "b": ["x", "y"]}).fingerprint()
+
+
 def test_two_columns_of_one_name_are_told_apart(tmp_path):
     table = read_table(write(tmp_path / "x.csv", "a,b,a,a\n1,2,3,4\n"))
     assert table.names == ("a", "b", "a.1", "a.2")

@@ -97,7 +97,9 @@ def _keyed(data: Any, name: str, key: str) -> Table:
         raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
     missing = table.columns[table.names.index(key)].missing
     if missing.any():
-        raise InputError(f"{table.origin} must say in {key!r} whose each row is, got nothing in row {missing.argmax()}")
+        raise InputError(
+            f"{table.origin} {table.place(int(missing.argmax()))} column {key!r} must say whose the row is, got nothing"
+        )
     return table
 
 
@@ -118,7 +120,7 @@ def _summaries(people: Table, table: Table, key: str, order: str | None, first: 
         row = int(np.argmax(owner < 0))
         who = table.columns[table.names.index(key)].show(row)
         raise InputError(
-            f"{table.origin} must have rows of the people in {people.origin} alone, got {who} in row {row} "
+            f"{table.origin} {table.place(row)} column {key!r} must be somebody in {people.origin}, got {who} "
             f"({int(np.sum(owner < 0))} such rows)"
         )
     size = len(ours)

@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -51,6 +51,14 @@ class _Read:
     series: dict[str, pl.Series]
     remarks: Sequence[str] = ()
     line: Callable[[int], int] | None = None
+
+    @property
+    def first_line(self) -> int | None:
+        """The line of row 0, if each row is one line."""
+        last = len(next(iter(self.series.values()))) - 1
+        if self.line is None or self.line(last) - self.line(0) != last:
+            return None
+        return int(self.line(0))
 
     def place(self, row: int) -> str:
         return f"row {row}" if self.line is None else f"line {self.line(row)}"
@@ -120,7 +128,7 @@ def read_table(
     file = _as_path(path)
     dialect = Dialect(separator, encoding, decimal, missing, header, skip_lines)
     found = _read(file, dialect, raw=categories, sheet=sheet)
-    table = table_from_series(found.series, file.name, categories, found.remarks)
+    table = replace(table_from_series(found.series, file.name, categories, found.remarks), first_line=found.first_line)
     return table if columns is None else table.select(columns)
 
 

@@ -38,6 +38,8 @@ class Table:
     """What errors call the table: a file name, or the name of an argument."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What was recognised when the file was read."""
+    first_line: int | None = field(default=None, repr=False)
+    """The line of a text file on which row 0 stands, if each row is one line."""
 
     def __post_init__(self) -> None:
         check_names(self.names, self.origin)
@@ -72,6 +74,10 @@ class Table:
         """Return "number", "date" or "category"."""
         return self.columns[self._place(name)].kind
 
+    def place(self, row: int) -> str:
+        """Say where a row stands: its line in a text file, or its number, counted from 0."""
+        return f"row {row}" if self.first_line is None else f"line {self.first_line + row}"
+
     def column(self, name: str) -> NDArray[Any]:
         """Return a column: numbers and dates (seconds from 1970) as floats with NaN, categories as text with None."""
         column = self.columns[self._place(name)]
@@ -85,7 +91,8 @@ class Table:
         if isinstance(names, str):
             raise InputTypeError(f"names must be a list of column names, got the text {names!r}")
         places = [self._place(name) for name in names]
-        return Table(tuple(names), tuple(self.columns[place] for place in places), self.origin, self.notes)
+        columns = tuple(self.columns[place] for place in places)
+        return Table(tuple(names), columns, self.origin, self.notes, self.first_line)
 
     def without(self, name: str) -> Table:
         """Return the other columns."""

@@ -87,11 +87,11 @@ def test_answers_within_rounding_of_each_other():
 
 
 WRONG = [
-    ({}, {"member_column": "score"}, "must hold 1 or 0 in column 'score'"),
+    ({}, {"member_column": "score"}, "row 0 column 'score' must be 1 or 0"),
     ({}, {"columns": ["member"]}, "columns must be scores, got 'member'"),
     ({"text": ["x"] * 120}, {}, "must have columns of numbers as scores, got text; name the columns"),
     ({}, {"groups": ["score"]}, "must have columns of numbers as scores, got none"),
-    ({"other": [1.0] * 119 + [None]}, {}, "a score in every row of column 'other', got none in row 120"),
+    ({"other": [1.0] * 119 + [None]}, {}, "row 119 column 'other' must have a score, got a missing cell"),
 ]
 
 

@@ -120,9 +120,8 @@ def _answers(table: Table, names: Sequence[str], taken: dict[str, str], notes: t
     for name in names:
         gaps = np.flatnonzero([value is None or value != value for value in table.column(name)])
         if gaps.size:
-            raise InputError(
-                f"{table.origin} must have a score in every row of column {name!r}, got none in row {gaps[0] + 1}"
-            )
+            place = f"{table.origin} {table.place(int(gaps[0]))} column {name!r}"
+            raise InputError(f"{place} must have a score, got a missing cell")
     return np.column_stack([table.column(name) for name in names])
 
 
@@ -137,8 +136,8 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
     strange = next((row for row, text in enumerate(texts) if text.lower() not in _TRUTH), None)
     if strange is not None:
         raise InputError(
-            f"{table.origin} must hold 1 or 0 in column {column!r}, got {texts[strange]!r} in row {strange + 1}; "
-            f"--member-value {texts[strange]!r} would take the rows with this value as members"
+            f"{table.origin} {table.place(strange)} column {column!r} must be 1 or 0, got {texts[strange]!r}; "
+            f"member_value={texts[strange]!r} would take the rows with this value as members"
         )
     inside = np.array([_TRUTH[text.lower()] for text in texts], dtype=bool)
     if inside.all() or not inside.any():

@@ -72,7 +72,7 @@ def _texts(table: Table, columns: Sequence[str] | None) -> list[str]:
     texts: list[Any] = table.column(names[0]).tolist()
     gone = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if gone is not None:
-        raise InputError(f"{table.origin} row {gone} column {names[0]!r} must be a text, got {texts[gone]!r}")
+        raise InputError(f"{table.origin} {table.place(gone)} column {names[0]!r} must be a text, got {texts[gone]!r}")
     return texts
 
 
