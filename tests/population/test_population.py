@@ -464,6 +464,26 @@ def test_largest_epsilon_for_the_gaussian_is_on_the_safe_side():
     assert beyond.pmp.epsilon > 0.1
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "records", "options"),
+    [
+        ("gaussian", np.linspace(18, 90, 16), {"delta": 0.05, "query": wi.population.Histogram([0, 45, 120])}),
+        ("gaussian", np.linspace(-1, 1, 16), {"delta": 0.05, "clip": 1.0, "chances": np.linspace(0.2, 0.8, 16)}),
+        ("laplace", np.linspace(-1, 1, 16), {"delta": 0.05, "clip": 1.0, "person": [0, 0, *range(1, 15)]}),
+        ("exponential", np.linspace(-1, 1, 10), {"candidates": [[-0.5], [0.5]], "clip": 1.0, "person": [0, *range(9)]}),
+        ("randomized_response", ["no"] * 5 + ["yes"] * 3, {"categories": ["no", "yes"]}),
+    ],
+)
+def test_largest_epsilon_of_every_mechanism(mechanism, records, options):
+    """What is returned keeps the target, and a tenth more does not."""
+    found = wi.population.largest_epsilon(
+        records, mechanism=mechanism, target=0.4, smallest=0.05, largest=5.0, points=6, **options
+    )
+    assert 0.3 <= found.pmp.epsilon <= 0.4
+    more = getattr(wi.population, mechanism)(records, epsilon=1.1 * found.dp.epsilon, **options)
+    assert more.pmp.epsilon > 0.4
+
+
 def test_largest_epsilon_scans_where_the_practical_parameter_is_not_monotone():
     pool, options = small_pool(2, 10, 2), np.random.default_rng(3).standard_normal((4, 2))
     found = wi.population.largest_epsilon(

@@ -10,6 +10,7 @@ import numpy as np
 
 from whosin.errors import CalibrationError, check_choice, check_confidence, check_number, check_rng, check_whole
 from whosin.population.exponential.analysis import exponential
+from whosin.population.local import randomized_response
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.analysis import gaussian, laplace
 
@@ -19,6 +20,7 @@ MECHANISMS: dict[str, Callable[..., PopulationPrivacy]] = {
     "exponential": exponential,
     "gaussian": gaussian,
     "laplace": laplace,
+    "randomized_response": randomized_response,
 }
 
 REFINEMENTS = 20
@@ -42,7 +44,7 @@ def largest_epsilon(
 
     Parameters
     ----------
-    mechanism : {"exponential", "gaussian", "laplace"}
+    mechanism : {"exponential", "gaussian", "laplace", "randomized_response"}
         Its other arguments (candidates, clip, delta, …) go in ``options``.
     target : float
         Largest tolerable ε̃.
@@ -90,8 +92,9 @@ def largest_epsilon(
 
     def look(epsilon: float) -> PopulationPrivacy:
         nonlocal looks
-        shared = 1.0 - (1.0 - level) / most
-        seen = play(records, epsilon=float(epsilon), confidence_level=shared, rng=next(seeds), **options)
+        sampling = {"confidence_level": 1.0 - (1.0 - level) / most, "rng": next(seeds)}
+        own = {} if play is randomized_response else sampling
+        seen = play(records, epsilon=float(epsilon), **own, **options)
         looks += 1
         if progress is not None:
             progress(looks / most)
