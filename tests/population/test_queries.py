@@ -95,6 +95,51 @@ def test_cells_that_hold_everybody_are_solved_in_one_direction_less(train_fracti
     assert game.pmp(delta=0.01).epsilon <= cells.pmp.epsilon <= game.pmp(delta=0.01).epsilon * (1 + 1e-3)
 
 
+@pytest.mark.parametrize("train_fraction", [0.5, 0.4])
+@pytest.mark.parametrize("name", ["contingency table", "regression moments"])
+def test_tables_and_moments_against_all_draws(name, train_fraction):
+    """Both laws are mixtures of normal laws around the sums of all draws; E is estimated by 30,000 outputs of each."""
+    rng = np.random.default_rng(8)
+    rows = rng.uniform(-1, 1, (14, 2))
+    query = {
+        "contingency table": wi.population.Histogram([[-1, 0, 1], [-1, 0.2, 1]]),
+        "regression moments": wi.population.RegressionMoments(1.0),
+    }[name]
+    found = wi.population.gaussian(rows, epsilon=3.0, delta=0.05, query=query, train_fraction=train_fraction, rng=0)
+    own, k, scale = found.most_exposed, found.train_size, found.noise_scale
+    f = query(rows) / k
+    others = [i for i in range(14) if i != own]
+    centres = [
+        f[np.array(list(itertools.combinations(others, m)))].sum(axis=1) + (f[own] if m < k else 0.0)
+        for m in (k - 1, k)
+    ]
+
+    def density(y, side):
+        apart = -2.0 * y @ centres[side].T + (centres[side] ** 2).sum(axis=1)
+        return np.exp(-0.5 * apart / scale**2).mean(axis=1)
+
+    def limits(epsilon):
+        """Mean and standard error of the larger of the two divergences."""
+        both = []
+        for side in (0, 1):
+            parts = [np.maximum(1.0 - math.exp(epsilon) * ratio, 0.0) for ratio in ratios[side]]
+            values = np.concatenate(parts)
+            both.append((values.mean(), values.std() / math.sqrt(len(values))))
+        return max(both)
+
+    ratios = {0: [], 1: []}
+    for side in (0, 1):
+        for _ in range(3):
+            y = centres[side][rng.integers(len(centres[side]), size=10_000)]
+            y = y + scale * rng.standard_normal(y.shape)
+            ratios[side].append(density(y, 1 - side) / density(y, side))
+    mean, error = limits(found.pmp.epsilon)
+    assert mean <= 0.05 + 4 * error
+    mean, error = limits(found.at_least - 1e-6)
+    assert mean >= 0.05 - 4 * error
+    assert 0.3 * found.pmp.epsilon < found.at_least
+
+
 def test_a_clip_is_needed_where_the_query_does_not_know_it():
     with pytest.raises(InputTypeError, match="clip is needed"):
         wi.population.gaussian([1.0, 2.0, 3.0], epsilon=1.0, delta=0.1)
