@@ -23,7 +23,7 @@ FOLDER = ROOT / "requirements"
 BUILD = ("hatchling", "hatch-vcs", "editables")
 UNHASHED = {"torch", "whosin"}
 SETS = {
-    "demo": (*BUILD, ".[fast,protect,report]"),
+    "demo": (*BUILD, ".[fast,report]"),
     "dev": (*BUILD, ".[dev]"),
     "fuzz": ("atheris",),
     "tools": ("pip-audit", "cyclonedx-bom"),
