@@ -127,7 +127,7 @@ class Facts:
             return cls(words=words)
         numbers = bare.cast(pl.Float64, strict=False)
         all_numbers = numbers.null_count() == 0
-        forms = {NUMBER} if all_numbers else {shape for shape in _DATES if _as_dates(bare, shape) is not None}
+        forms = {NUMBER} if all_numbers else {shape for shape in _shapes(bare) if _as_dates(bare, shape) is not None}
         surely = False
         if dialect.separator != ",":
             marked = bare.filter(bare.str.contains(",", literal=True))
@@ -225,13 +225,16 @@ def _counted(cells: pl.Series) -> dict[str, int]:
 
 def dates_in(known: pl.Series) -> pl.Series | None:
     """Return text as dates if every cell reads as one in the same form."""
-    return next((dates for shape in _DATES if (dates := _as_dates(known, shape)) is not None), None)
+    shapes = _shapes(known.drop_nulls().head(1))
+    return next((dates for shape in shapes if (dates := _as_dates(known, shape)) is not None), None)
+
+
+def _shapes(known: pl.Series) -> Sequence[str]:
+    """Return the forms of dates that the first cell may have."""
+    return [shape for shape in _DATES if _FIRST[shape[:2]].match(known[0])] if len(known) else ()
 
 
 def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:
-    filled = known.drop_nulls().head(1).to_list()
-    if filled and not _FIRST[shape[:2]].match(filled[0]):
-        return None
     iso = known.str.replace(" ", "T", literal=True)
     dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
     return dates if dates.null_count() == known.null_count() else None
