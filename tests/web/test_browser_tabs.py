@@ -155,6 +155,61 @@ def test_files_are_shown_before_they_are_audited(page, served, tmp_path):
     assert "“Columns to leave out”" in page.inner_text("#preview")
 
 
+def tab_to(page, wanted):
+    """Press Tab until what has the focus fits, and see that the focus can be seen all the way."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        focused = page.evaluate("""() => {
+            const at = document.activeElement;
+            return [at.id, at.textContent.trim(), getComputedStyle(at).outlineStyle];
+        }""")
+        assert focused[2] != "none", focused
+        if wanted in focused[:2]:
+            return
+    raise AssertionError(f"Tab does not lead to {wanted}")
+
+
+def test_an_audit_and_a_command_by_keyboard_alone(page, served):
+    """From the address to the report, and through a form, with Tab, Enter and letters."""
+    page.goto(served.base + "audit")
+    tab_to(page, "Try it with sample data")
+    page.keyboard.press("Enter")
+    page.wait_for_selector('#status .audit[data-state="done"]')
+    page.wait_for_function("document.activeElement.tagName === 'H2'")
+    tab_to(page, "Read the report")
+    with page.expect_popup() as opened:
+        page.keyboard.press("Enter")
+    opened.value.wait_for_selector("h1")
+    page.goto(served.base + "tool/deletions")
+    for name, value in (("epsilon", "1"), ("inclusion", "0.01"), ("threshold", "0.8")):
+        tab_to(page, f"{name}-1")
+        page.keyboard.type(value)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#status .audit")
+    assert "Deletion requests covered: 8." in page.inner_text("#status")
+
+
+def test_the_address_of_an_audit_can_be_shared(page, served):
+    """It is there as soon as the audit is: a reload, Back and a second tab show the same audit."""
+    page.goto(served.base + "audit")
+    page.click("text=Try it with sample data")
+    page.wait_for_url(re.compile(r"/audit/[0-9a-f]{32}$"))
+    page.reload()
+    page.wait_for_selector('#status .audit[data-state="done"]')
+    verdict, address = page.inner_text("#status .verdict"), page.url
+    other = page.context.new_page()
+    other.set_viewport_size({"width": 390, "height": 844})
+    other.goto(address)
+    assert other.inner_text("#status .verdict") == verdict
+    box = other.locator("#status .verdict").bounding_box()
+    assert box["y"] + box["height"] <= 844
+    page.click("nav >> text=Compare")
+    page.wait_for_selector("h1:has-text('Which release')")
+    page.go_back()
+    page.wait_for_selector("#status .verdict")
+    assert page.url == address
+
+
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_everything_has_a_name_and_can_be_read(page, served):
     """Labels, contrast of text, order of headings: what a checker of accessibility looks at first."""

@@ -140,6 +140,12 @@
     form.addEventListener("htmx:sendError", () => problem(form, "The server did not answer. Is it still running?"));
   };
 
+  // the address becomes that of the audit, so that a reload, Back and a second tab lead to it
+  const nameAddress = (audit) => {
+    if (!audit.id.startsWith("audit-") || !["/audit", "/scores"].includes(location.pathname)) return;
+    history.replaceState(history.state, "", `/audit/${audit.id.slice("audit-".length)}`);
+  };
+
   // what has just ended comes into view, with the focus on its heading, unless somebody types elsewhere
   let shownState = "";
   const noteChange = (event) => {
@@ -148,6 +154,7 @@
     const state = `${audit.id} ${audit.dataset.state}`;
     if (state === shownState) return;
     shownState = state;
+    nameAddress(audit);
     document.body.dispatchEvent(new Event("audit-changed"));
     const typing = document.activeElement && document.activeElement.matches("input, select, textarea");
     if (["queued", "running"].includes(audit.dataset.state) || typing) return;
