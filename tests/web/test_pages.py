@@ -1,14 +1,17 @@
 """The pages: escaped, labelled, without anything inline that the policy forbids, and right about the numbers."""
 
 import re
+import threading
 from html.parser import HTMLParser
 
 import pytest
 from web_support import office, upload, wait, with_token
 
 import whosin as wi
+from whosin.errors import InputError
 from whosin.web.models import CalibrateQuery, ExplainQuery
 from whosin.web.sliders import CALIBRATE, EXPLAIN
+from whosin.web.tools import Command, Field, run_command
 
 CSV = b"member,score\n1,0.5\n0,0.25\n"
 PAGES = [
@@ -156,3 +159,15 @@ def test_removing_from_the_page(start, quick):
     key = re.search(r"audit-([0-9a-f]{32})", key)[1]
     assert "gone soon" in client.get("/audit/history").text
     assert "No audit yet" in client.delete(f"/audit/{key}").text
+
+
+def test_what_is_typed_again_leaves_defaults_out(tmp_path):
+    """The line under an answer names what was chosen, and nothing that would have been so anyway."""
+    fields = (Field("epsilon", "ε", required=True), Field("skip-lines", "Lines", default="0"))
+    command = Command(("deletions",), "", (*fields, Field("inclusion", "q"), Field("threshold", "p")))
+    chosen = {"epsilon": "1", "inclusion": "0.01", "threshold": "0.8", "skip-lines": "0"}
+    typed, printed = run_command(command, chosen, {}, tmp_path, 60.0, threading.Event())
+    assert typed == "whosin deletions --epsilon 1 --inclusion 0.01 --threshold 0.8"
+    assert "Deletion requests covered: 8." in " ".join(printed.split())
+    with pytest.raises(InputError, match="ε must be given"):
+        run_command(command, {}, {}, tmp_path, 60.0, threading.Event())

@@ -112,9 +112,9 @@ def run_command(
             before = "" if field.positional else f"--{field.name}="
             place, called = files[field.role]
             real, typed = [*real, f"{before}{place}"], [*typed, f"{before}{called}"]
-        elif value:
+        elif value and value != field.default:
             real, typed = [*real, f"--{field.name}={value}"], [*typed, f"--{field.name}", value]
-        elif field.required:
+        elif not value and field.required:
             raise InputError(f"{field.label} must be given")
     out = folder / "out.json"
     if command.writes:
