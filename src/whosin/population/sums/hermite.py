@@ -101,11 +101,12 @@ def _kept(degree: int) -> int:
 def _fold(powers: Array, pair: tuple[float, float], top: int) -> Array:
     """Replace powers of y above ``top`` (last axis) by the two below, as y² ≤ c₀ + c₁·y."""
     folded = powers[..., : top + 1].copy()
-    last, now = 0.0, 1.0
-    for place in range(top + 1, powers.shape[-1]):
-        last, now = now, pair[1] * now + pair[0] * last
-        folded[..., top - 1] += pair[0] * last * powers[..., place]
-        folded[..., top] += now * powers[..., place]
+    beyond = powers[..., top + 1 :]
+    chain = [0.0, 1.0]
+    for _ in range(beyond.shape[-1]):
+        chain.append(pair[1] * chain[-1] + pair[0] * chain[-2])
+    folded[..., top - 1] += beyond @ (pair[0] * np.array(chain[1:-1]))
+    folded[..., top] += beyond @ np.array(chain[2:])
     return np.asarray(folded)
 
 
@@ -167,6 +168,7 @@ def _around(draw: Draw) -> list[Array]:
     return rows
 
 
+@lru_cache(maxsize=1)
 def omega(draw: Draw, degree: int, unit: float) -> Array:
     """Return unit^j·|ω_j| for j ≤ degree as rows of coefficients in y, folded and rounded up."""
     top = _kept(degree)
