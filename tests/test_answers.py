@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -40,6 +41,14 @@ def test_tables_are_data_frames(found, kind):
     assert found.groups.to_frame()["upper"].to_list() == [row.advantage.upper for row in found.groups]
     with pytest.raises(InputError, match="kind must be"):
         found.groups.to_frame("excel")
+
+
+def test_limits_in_a_table_are_rounded_outwards():
+    class Two(Rows):
+        def _columns(self):
+            return {name: [0.80149, 0.8016] for name in ("estimate", "lower", "simultaneous_upper")}
+
+    assert re.findall(r"<td>(.*?)</td>", Two()._repr_html_()) == ["0.801", "0.801", "0.802", "0.802", "0.801", "0.802"]
 
 
 def test_a_result_is_one_good_line(found):
@@ -188,5 +197,5 @@ def test_cards_are_whole_and_lines_are_lines(results):
         page.feed(shown)
         assert opened == [], type(result).__name__
         assert "<b>" not in shown.replace("<p><b>", ""), type(result).__name__
-        assert "\n" not in repr(result) or isinstance(result, Rows), type(result).__name__
+        assert "\n" not in repr(result) or isinstance(result, (Rows, wi.bounds.BoundsTable)), type(result).__name__
         assert " object at 0x" not in repr(result), type(result).__name__

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin import risks
 from whosin.errors import MissingExtraError, check_choice, check_prior
-from whosin.numerics.rounding import about
+from whosin.numerics.rounding import about, at_least, at_most
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Rows:
         columns = {name: list(values)[:MOST_ROWS] for name, values in self._columns().items()}
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(_cell(value))}</td>' for value in row)}</tr>"
+            f"<tr>{''.join(f'<td>{escape(_cell(*cell))}</td>' for cell in zip(columns, row, strict=True))}</tr>"
             for row in zip(*columns.values(), strict=True)
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -178,8 +178,11 @@ def limits_by_column(found: Iterable[Any]) -> dict[str, list[float]]:
     return {side: [float(getattr(each, side)) for each in values] for side in ("estimate", "lower", "upper")}
 
 
-def _cell(value: Any) -> str:
-    return about(value) if isinstance(value, float) else str(value)
+def _cell(name: str, value: Any) -> str:
+    """Write a value for people; limits are rounded outwards."""
+    if not isinstance(value, float):
+        return str(value)
+    return at_least(value) if "lower" in name else at_most(value) if "upper" in name else about(value)
 
 
 def finite_or_text(value: float) -> float | str:

@@ -107,6 +107,8 @@ class BoundsTable:
             lines.append(f"{'*' if row.tightest else ' '} {row.quantity:9s} {number}  {row.name:32s} {row.formula}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from html import escape
 

@@ -78,6 +78,8 @@ class Preview:
         left = len(self.columns) - len(self.compared)
         return f"{sizes}; {len(self.compared)} columns would be compared, {left} left out"
 
+    __repr__ = __str__
+
 
 def look(
     train: Any,

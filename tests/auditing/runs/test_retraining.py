@@ -254,7 +254,7 @@ def test_a_leak_is_found_and_put_into_words(leaky):
     for words in ("risk over trainings", "In a typical training"):
         assert words.lower() in leaky.explain().lower()
     assert "safe" not in leaky.explain().lower()
-    assert str(leaky).startswith("leak: in a typical training at least 0.")
+    assert str(leaky).startswith("Leak found: in a typical training at least 0.")
     assert "Assumes" in leaky._repr_html_()
     assert leaky.unit == "records"
     json.dumps(leaky.to_dict(), allow_nan=False)

@@ -483,9 +483,14 @@ class RetrainedAudit(Answer):
     def __str__(self) -> str:
         a, trainings = self.advantage, len(self.scores.coins)
         return (
-            f"{self.verdict.state}: in a typical training at least {at_least(a.lower, 3)} (about {a.estimate:.2g}; "
+            f"{self.verdict.title}: in a typical training at least {at_least(a.lower, 3)} (about {a.estimate:.2g}; "
             f"{100 * self.confidence_level:g}% confidence; {trainings} trainings, {self.units} {self.unit})"
         )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.verdict._card(self._lists())
 
 
 ABOUT = "upper limit: attackers who use the score learned on the first half of the trainings, by any threshold"
@@ -558,6 +563,9 @@ class RetrainedGroups(Rows):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.rows))
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the rows for JSON."""
