@@ -91,9 +91,10 @@ class DifferentialPrivacy(Guarantee):
         return risks.posterior_at(prior, low), risks.posterior_at(prior, high)
 
     def _replace_log_ratios(self) -> tuple[float, float]:
-        """Extreme log likelihood ratios between data sets that differ by one replacement."""
+        """Extreme log likelihood ratios between data sets that differ by one replacement, which goes both ways."""
         low, high = self.log_likelihood_ratios()
-        return (low, high) if self._adjacency == "replace" else (low - high, high - low)
+        widest = max(high, -low) if self._adjacency == "replace" else high - low
+        return -widest, widest
 
     def _posterior_to_explain(self, prior: float) -> tuple[float, float]:
         return self.posterior(prior, world="fixed_size" if self._adjacency == "replace" else "independent")

@@ -26,7 +26,7 @@ __all__ = ["RenyiDP", "ZeroConcentratedDP", "epsilon_of_orders", "renyi_at"]
 
 Array = NDArray[np.float64]
 
-_FPRS = -np.concatenate([np.linspace(0.0, 30.0, 480), np.geomspace(30.1, 740.0, 260)])
+_FPRS = -np.concatenate([np.linspace(0.0, 4.0, 320), np.linspace(4.05, 30.0, 220), np.geomspace(30.3, 740.0, 200)])
 """Log odds of the FPRs at which the region is touched; those above 1/2 follow by symmetry."""
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -94,7 +94,7 @@ class ZeroConcentratedDP(DifferentialPrivacy):
     --------
     >>> import whosin as wi
     >>> round(wi.ZeroConcentratedDP(0.5).advantage, 3)
-    0.48
+    0.479
     """
 
     rho: float
@@ -113,7 +113,7 @@ class ZeroConcentratedDP(DifferentialPrivacy):
     def _build_roc(self) -> Roc:
         if self.rho == 0.0 or math.isinf(self.rho):
             return Roc([0.0], [float(self.rho > 0.0)])
-        orders = 1.0 + np.geomspace(1e-2, 60.0, 120) / math.sqrt(self.rho)
+        orders = 1.0 + np.geomspace(1e-4, 60.0, 120) / math.sqrt(self.rho)
         return self.at(orders[(orders > 1.0) & np.isfinite(orders)].tolist()).roc
 
     def replace_roc(self) -> Roc:

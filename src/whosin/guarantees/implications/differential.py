@@ -38,7 +38,8 @@ __all__ = [
 
 
 def _to_pure(g: DifferentialPrivacy, adjacency: str | None = None, sample_rate: float | None = None) -> PureDP:
-    _, epsilon = g.log_likelihood_ratios()
+    low, high = g.log_likelihood_ratios()
+    epsilon = max(high, -low)
     if not isinstance(g, PureDP) and math.isinf(epsilon):
         raise no(type(g).__name__, "PureDP")
     return PureDP(step_epsilon(g, epsilon, 0.0, adjacency, sample_rate)[0], target_adjacency(g, adjacency))
