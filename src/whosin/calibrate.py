@@ -150,7 +150,7 @@ def zcdp(
     >>> import whosin as wi
     >>> promise = wi.calibrate.zcdp(advantage=0.1)
     >>> round(promise.rho, 4), promise.advantage <= 0.1
-    (0.02, True)
+    (0.0201, True)
     """
     target = _one_target(accuracy=accuracy, advantage=advantage, tpr_at=tpr_at)
     return _weakest(ZeroConcentratedDP, target, check_prior(prior), lambda rho: rho)
