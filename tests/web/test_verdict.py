@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ from whosin.reporting.blocks import Card
 from whosin.web import views
 from whosin.web.measure import measure
 from whosin.web.models import AuditOptions
-from whosin.web.worker import with_labels
+from whosin.web.worker import STAGES, stage_of, with_labels
 
 LIMITS = {"rows": 10_000, "columns": 50, "memory_bytes": 4_000_000_000}
 
@@ -94,7 +95,7 @@ REFUSED = {
     "unknown to leave out": ({}, {"ignore": ["town"]}, "“Columns to leave out” must name columns"),
     "all left out": ({}, {"ignore": ["age", "income", "job"]}, "“Columns to compare all the same” compares them"),
     "unknown to keep": ({}, {"keep": ["town"]}, "“Columns to compare all the same” must name columns"),
-    "unknown labels": ({}, {"categories": ["town"]}, "no column 'town' to take as a category"),
+    "unknown labels": ({}, {"categories": ["town"]}, "no column 'town'"),
     "unknown group": ({}, {"groups": ["town"]}, "no column 'town'"),
     "unknown person": ({}, {"person": "town"}, "“Person column” must be a column"),
     "two kinds": ({"holdout": OTHERS.with_columns(age=pl.lit("x"))}, {}, "must hold one kind of cells"),
@@ -116,6 +117,17 @@ def test_a_failed_audit_speaks_the_words_of_the_form(tmp_path, case):
     shown = with_labels(str(caught.value))
     assert words in shown
     assert not re.search(r"\b\w+=(?!\d)|--\w+|\[\.\.\.\]|shape \(", shown)
+
+
+def test_progress_goes_on_in_small_steps(tmp_path):
+    """From reading to the report no step is larger than a tenth, so that the bar stands still nowhere for long."""
+    tables = {"train": TRAIN, "holdout": OTHERS, "synthetic": RELEASE}
+    shares = [0.0]
+    measure(tmp_path, request(tmp_path, tables, groups=["job"]), shares.append)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert max(later - earlier for earlier, later in pairwise(shares)) <= 0.1
+    assert {stage_of(share) for share in shares} == {name for _, name in STAGES}
 
 
 def test_the_seed_is_that_of_the_data_unless_one_is_given(start, quick):
