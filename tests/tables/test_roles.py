@@ -136,6 +136,75 @@ def test_a_repeated_key_counts_by_its_rarity():
     assert found.repeated == ("note",)
 
 
+@pytest.mark.parametrize("kind", ["hash", "patient_id"])
+def test_the_column_with_the_repeated_key_is_named_as_the_one_that_gives_people_away(kind):
+    """All other cells are new, so without the key nothing is left."""
+    train, holdout, synthetic = tables(**{kind: NO_ATTRIBUTES[kind][0]})
+    release = released(synthetic, kind, [*train.column(kind)[:60], *synthetic.column(kind)[60:]])[0]
+    found = wi.audit_synthetic(train, holdout, release, rng=0).revealing_columns
+    assert found.names[int(np.argmax(found.lost))] == kind
+    assert max(found.lost) > 0.2
+    assert found.advantage >= 0.3
+
+
+def test_keys_are_the_same_however_they_are_written():
+    """Numbers in one table and text in another, capitals, outer blanks; what is missing equals nothing."""
+    from whosin.auditing.releases.queries.keys import key_codes, repeated_keys
+
+    ages = {"age": [30, 31, 32, 33]}
+    train = as_table({**ages, "id": [12, 13, 14, None], "name": ["ADA LOVE", " bob ", None, "eve"]})
+    holdout = as_table({**ages, "id": ["12", "x1", None, "012"], "name": ["Ada Love", "rob", "", "Eve"]})
+    text = as_table({**ages, "id": ["12", "X1", None, "99"], "name": ["Ada Love", "Bob", None, "ann"]})
+    numbers = as_table({**ages, "id": [12, 14, None, 99], "name": ["Ada Love", "Bob", None, "ann"]})
+    one, two = np.log(4), 2 * np.log(4)
+    expected = {"text": [two, one, 0, 0, two, one, 0, 0], "numbers": [two, one, one, 0, two, 0, 0, 0]}
+    for release, by_record in ((text, expected["text"]), (numbers, expected["numbers"])):
+        assert repeated_keys([train, holdout], release, ["id", "name"]).rarity == pytest.approx(by_record, abs=1e-12)
+    sides = key_codes([train, holdout, text], "id")
+    assert [len(side) for side in sides] == [4, 4, 4]
+    equal = sides[0][:, None] == sides[2][None, :]
+    assert np.argwhere(equal).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "text"])
+def test_ids_may_be_numbers_on_one_side_and_text_on_the_other(kind):
+    """The tables go through, in memory and in blocks, and answer alike."""
+    train, holdout, synthetic = tables(patient_id=NO_ATTRIBUTES["patient_id"][0])
+    holdout = released(holdout, "patient_id", [f"A{i:.0f}" for i in holdout.column("patient_id")])[0]
+    ids = synthetic.column("patient_id")
+    releases = released(synthetic, "patient_id", ids if kind == "numbers" else [f"A{i:.0f}" for i in ids])
+    found = [wi.audit_synthetic(train, holdout, release, rng=0) for release in releases]
+    assert [list(audit.left_out) for audit in found] == [["patient_id"]] * 2
+    assert found[0].advantage == found[1].advantage
+
+
+def test_names_in_capitals_are_a_leak():
+    train, holdout, synthetic = tables(name=texts)
+    cells = [*(name.upper() for name in train.column("name")[:60]), *synthetic.column("name")[60:]]
+    for release in released(synthetic, "name", cells):
+        assert wi.audit_synthetic(train, holdout, release, rng=0).verdict.state == "leak"
+
+
+def test_ids_that_lie_close_are_looked_up_unless_they_number_rows():
+    """Ids of 1 to 400 are dealt to both sides; a release that repeats those of the training rows gives them away."""
+    dealt = np.random.default_rng(0).permutation(2 * N) + 1
+    sides = [people(seed) | {"patient_id": ids} for seed, ids in enumerate((dealt[:N], dealt[N:]))]
+    release = as_table(people(5) | {"patient_id": dealt[N - 1 :: -1]}, "synthetic")
+    for given in (release, released(release, "patient_id", release.column("patient_id"))[1]):
+        found = wi.audit_synthetic(*sides, given, rng=0)
+        assert list(found.left_out) == ["patient_id"]
+        assert found.verdict.state == "leak"
+        assert found.advantage.lower > 0.9
+    fresh = people(5) | {"patient_id": np.arange(1, N + 1)}
+    apart = [people(seed) | {"patient_id": np.random.default_rng(seed).permutation(N) + seed * N} for seed in range(2)]
+    running = [people(seed) | {"patient_id": np.arange(N) + seed * N} for seed in range(2)]
+    for records, given in ((sides, fresh), (apart, release), (running, release)):
+        found = wi.audit_synthetic(*records, given, rng=0)
+        assert list(found.left_out) == ["patient_id"]
+        assert found.verdict.state == "none found"
+        assert "repeated_keys" not in found.queries
+
+
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 def test_no_false_alarms_where_names_repeat_by_a_toss_up():
     """Releases independent of the training, in which a record's name appears in about half of the worlds."""

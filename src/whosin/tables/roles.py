@@ -18,7 +18,8 @@ them, and the limits of an audit hold as they stand (section 13 of the theory); 
 probability at most e⁻⁹.
 
 A copied name or key is a leak all the same: of the columns of 2 and 3 that the release has (:func:`key_columns`) an
-audit asks how rare the values are that the release repeats. Columns that are the same in every row stay: they change no
+audit asks how rare the values are that the release repeats. So it does where 1 leaves them out too, unless rows of the
+records or of the release are numbered in order, or one side has all the smaller numbers: then equal numbers say little. Columns that are the same in every row stay: they change no
 answer. What is left out is named with the reason; ``keep=`` compares it all the same, and ``columns=`` switches the
 rules off.
 """
@@ -139,10 +140,15 @@ def _reason(
     sides = [_column(table, name) for table in here]
     if all(is_running(side) for side in sides):
         return "a running number"
+    released = None if seen is None or name not in seen.names else _column(seen, name)
+    key = None if released is None else _key(name, released)
     if all(_numbers_rows(side) for side in sides):
+        mixed = max(side.values.min() for side in sides) < min(side.values.max() for side in sides)
+        if key is not None and released is not None and mixed and not is_running(released):
+            return key
         return "different in every row and within a narrow span, as numbers of rows are"
     if others and name in others[0].names:
-        return None if seen is None or name not in seen.names else _key(name, _column(seen, name))
+        return key
     reasons = {_key(name, side) for side in sides}
     return reasons.pop() if len(reasons) == 1 else TEXTS if None not in reasons else None
 

@@ -75,7 +75,7 @@ def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answ
         if unanswered.any():
             remarks.append(f"query {name} has no number for {unanswered.sum()} records: there it counts as smallest")
         elif column.min() == column.max():
-            remarks.append(f"query {name} is {column[0]:.6g} for every record")
+            remarks.append(f"query {name} is {column[0] + 0.0:.6g} for every record")
     if not answered:
         raise InputError(f"query: none could be answered: {_reasons(failed)}")
     values = np.column_stack(list(answered.values()))

@@ -88,6 +88,8 @@ class ComparedColumns:
         Whether a column holds numbers.
     split : int
         Number of training records.
+    keys : int
+        How many of the columns, the last ones, hold keys and texts.
     """
 
     names: tuple[str, ...]
@@ -95,24 +97,27 @@ class ComparedColumns:
     released: Sequence[Array] = field(repr=False)
     numeric: Sequence[bool]
     split: int
+    keys: int = 0
 
-    def with_more(self, categories: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> ComparedColumns:
-        """Return these columns and further ones of categories, by name the cells of records and of released rows."""
-        records, released = ([side[place] for side in categories.values()] for place in (0, 1))
+    def with_keys(self, keys: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> ComparedColumns:
+        """Return these columns and those of keys and texts, by name the codes of records and of released rows."""
+        records, released = ([side[place] for side in keys.values()] for place in (0, 1))
         return ComparedColumns(
-            (*self.names, *categories),
+            (*self.names, *keys),
             [*self.records, *records],
             [*self.released, *released],
-            [*self.numeric, *(False for _ in categories)],
+            [*self.numeric, *(False for _ in keys)],
             self.split,
+            len(keys),
         )
 
     def revealing(self, rng: np.random.Generator) -> RevealingColumns | None:
         """Compare records with released rows, with all columns and without each; None for one column, or very many.
 
         Two cells differ by 0 or 1 if they are categories, otherwise by their distance in standard deviations of the
-        release, at most 1. A record's score is the smallest sum over all released rows. The columns are matched once:
-        a sample of records times released rows times columns, at most 150 million cells.
+        release, at most 1; a key that differs counts as much as all columns together, since one equal key names a
+        person. A record's score is the smallest sum over all released rows. The columns are matched once: a sample of
+        records times released rows times columns, at most 150 million cells.
         """
         width = len(self.names)
         if not 2 <= width <= MOST_COLUMNS:
@@ -144,6 +149,8 @@ class ComparedColumns:
                 _apart(np.asarray(column)[block].astype(np.float32), other, scale)
                 for column, other, scale in zip(self.records, released, scales, strict=True)
             ]
+            for part in apart[width - self.keys :]:
+                part *= np.float32(width)
             total = apart[0].copy()
             for part in apart[1:]:
                 total += part

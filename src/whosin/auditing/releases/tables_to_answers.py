@@ -21,7 +21,7 @@ from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.auditing.releases.queries.contrast import Contrast, sample_of
-from whosin.auditing.releases.queries.keys import RepeatedKeys, repeated_keys
+from whosin.auditing.releases.queries.keys import RepeatedKeys, key_codes, repeated_keys
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.auditing.releases.set_aside import Aside, number_aside, set_aside
 from whosin.auditing.releases.sides import Pool, holdout_problem
@@ -404,7 +404,7 @@ def _from_tables(
             release, encoder.notes, rows, records, _with_keys(records, compared, keys, aside), prints, chance
         ),
         **_about_people(groups, tables, who, aside),
-        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split).with_more(
+        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split).with_keys(
             _key_cells(_counted_of(compared, aside), compared[2], () if keys is None else keys.repeated)
         ),
     }
@@ -630,9 +630,8 @@ def _key_cells(
     """Keys and texts of records and released rows as codes, equal where the cells are."""
     found = {}
     for name in names:
-        sides = [np.concatenate([table.column(name).astype(str) for table in records]), released.column(name)]
-        codes = np.unique(np.concatenate([sides[0], sides[1].astype(str)]), return_inverse=True)[1]
-        found[name] = codes[: len(sides[0])], codes[len(sides[0]) :]
+        *sides, others = key_codes([*records, released], name)
+        found[name] = np.concatenate(sides), others
     return found
 
 

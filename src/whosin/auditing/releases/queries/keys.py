@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from whosin.tables import Table, TableStream
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RepeatedKeys", "repeated_keys"]
+__all__ = ["RepeatedKeys", "key_codes", "repeated_keys"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,37 +31,62 @@ class RepeatedKeys:
 def repeated_keys(records: Sequence[Table], release: Table | TableStream, names: Sequence[str]) -> RepeatedKeys | None:
     """Look up each record's keys and texts in the release; None without a column to look at.
 
-    Given the release, the answer about a record is a function of that record alone. Missing cells repeat nothing, nor
-    do numbers in a column of text. Memory: the different values of the records. Time: one reading of the release a
-    column.
+    Given the release, the answer about a record is a function of that record alone. Cells are equal if they are written
+    alike: ADA is Ada, and the number 12 is the text 12. Missing cells repeat nothing. Memory: the different values of
+    the records. Time: one reading of the release a column.
     """
+    import polars as pl
+
     if not names:
         return None
     total = np.zeros(sum(map(len, records)))
     repeated = []
     for name in names:
-        cells = np.concatenate([table.column(name) for table in records])
-        text = cells.dtype == object
-        ours = {cell for cell in cells.tolist() if cell is not None and cell == cell}
-        counts: Counter[Any] = Counter()
-        for piece in _pieces(release, name, text):
-            counts.update(dict(piece.filter(piece.is_in(list(ours))).value_counts().iter_rows()))
+        ours = pl.concat([_written(_cells(table, name)) for table in records])
+        wanted = ours.drop_nulls().unique()
+        counts: Counter[str] = Counter()
+        for piece in _pieces(release, name):
+            counts.update(dict(piece.filter(piece.is_in(wanted.implode())).value_counts().iter_rows()))
         if counts:
             repeated.append(name)
             rarity = {value: -np.log(count / len(release)) for value, count in counts.items()}
-            total += [rarity.get(cell, 0.0) for cell in cells.tolist()]
+            total += [rarity.get(cell, 0.0) for cell in ours]
     return RepeatedKeys(total, tuple(repeated))
 
 
-def _pieces(release: Table | TableStream, name: str, text: bool) -> Iterator[pl.Series]:
-    """Yield the cells of a column of the release; nothing if they are of another kind."""
+def key_codes(tables: Sequence[Table], name: str) -> list[NDArray[np.int64]]:
+    """Number the cells of a column of each table, alike where they are written alike; missing cells equal none."""
     import polars as pl
 
-    wanted = pl.String if text else pl.Float64
+    written = [_written(_cells(table, name)) for table in tables]
+    gone = [-1.0 - place for place, part in enumerate(written) for _ in range(len(part))]
+    joined = pl.concat(written)
+    codes = np.where(joined.is_null(), gone, joined.rank("dense").fill_null(0)).astype(np.int64)
+    return np.split(codes, np.cumsum([len(part) for part in written])[:-1])
+
+
+def _cells(table: Table, name: str) -> pl.Series:
+    import polars as pl
+
+    cells = table.column(name)
+    return pl.Series(cells, dtype=pl.String if cells.dtype == object else pl.Float64)
+
+
+def _written(cells: pl.Series) -> pl.Series:
+    """Return cells as text, in small letters and without outer blanks; whole numbers as they are counted."""
+    import polars as pl
+
+    if cells.dtype.is_numeric():
+        numbers = cells.cast(pl.Float64).fill_nan(None)
+        whole = numbers.cast(pl.Int64, strict=False)
+        return whole.cast(pl.String).zip_with((whole == numbers).fill_null(value=False), numbers.cast(pl.String))
+    return cells.cast(pl.String).str.strip_chars().str.to_lowercase()
+
+
+def _pieces(release: Table | TableStream, name: str) -> Iterator[pl.Series]:
+    """Yield the cells of a column of the release as they are written."""
     if isinstance(release, Table):
-        cells = release.column(name)
-        if (cells.dtype == object) == text:
-            yield pl.Series(cells, dtype=wanted)
-    elif release.dtypes[name].is_numeric() != text:
+        yield _written(_cells(release, name))
+    else:
         for _, frame in release.blocks([name]):
-            yield frame.get_column(name).cast(wanted)
+            yield _written(frame.get_column(name))
