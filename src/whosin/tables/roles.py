@@ -19,9 +19,9 @@ probability at most e⁻⁹.
 
 A copied name or key is a leak all the same: of the columns of 2 and 3 that the release has (:func:`key_columns`) an
 audit asks how rare the values are that the release repeats. So it does where 1 leaves them out too, unless rows of the
-records or of the release are numbered in order, or one side has all the smaller numbers: then equal numbers say little. Columns that are the same in every row stay: they change no
-answer. What is left out is named with the reason; ``keep=`` compares it all the same, and ``columns=`` switches the
-rules off.
+records or of the release are numbered in order, or one side has all the smaller numbers: then equal numbers say little.
+Columns that are the same in every row stay: they change no answer. What is left out is named with the reason; ``keep=``
+compares it all the same, and ``columns=`` switches the rules off.
 """
 
 from __future__ import annotations
