@@ -370,6 +370,7 @@ ROWS = {
     "audit shapes": lambda: wi.audit(np.ones((5, 2)), np.ones(5)),
     "release duplicates": lambda: release(train=TWICE, synthetic=frame(TWICE)),
     "release shared": lambda: release(holdout=RECORDS[:25], synthetic=frame(RECORDS)),
+    "release labels": lambda: wi.audit_synthetic(*({"a": [word] * 20, "x": list(range(20))} for word in "pqp"), rng=0),
     "release constant": constant_release,
     "release columns": lambda: release(synthetic=frame(RECORDS).rename({"a": "z"})),
     "release kinds": lambda: release(synthetic=frame(RECORDS).with_columns(a=pl.lit("x"))),

@@ -1,6 +1,7 @@
 """Small workbooks for tests, written by hand."""
 
 import zipfile
+from xml.sax.saxutils import escape
 
 XLSX = {
     "[Content_Types].xml": '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
@@ -20,7 +21,7 @@ def cell(value):
         return "<c/>"
     if isinstance(value, int | float):
         return f"<c><v>{value}</v></c>"
-    return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
+    return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
 
 
 def workbook(path, **sheets):

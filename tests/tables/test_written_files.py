@@ -229,6 +229,9 @@ def test_workbooks(tmp_path):
     assert table.fingerprint() == PLAIN.fingerprint()
     assert table.notes == ("sheet 'people' was read, the first of 3",)
     assert read_table(path, sheet="other").column("a").tolist() == [1.0]
+    dated = workbook(tmp_path / "y.xlsx", people=[["born", "pay"], ["31.01.2020", "<=50K"], ["01.02.2020", ">50K"]])
+    assert read_table(dated).column("born").tolist() == [1580428800, 1580515200]
+    assert read_table(dated).column("pay").tolist() == ["<=50K", ">50K"]
     with pytest.raises(InputError, match="no sheet 'x'; it has people, empty, other"):
         read_table(path, sheet="x")
     with pytest.raises(InputError, match="sheet 'empty' is empty"):

@@ -95,14 +95,14 @@ REFUSED = {
     "unknown to leave out": ({}, {"ignore": ["town"]}, "“Columns to leave out” must name columns"),
     "all left out": ({}, {"ignore": ["age", "income", "job"]}, "“Columns to compare all the same” compares them"),
     "unknown to keep": ({}, {"keep": ["town"]}, "“Columns to compare all the same” must name columns"),
-    "unknown labels": ({}, {"categories": ["town"]}, "no column 'town'"),
+    "unknown labels": ({}, {"categories": ["town"]}, "no column 'town'; it has"),
     "unknown group": ({}, {"groups": ["town"]}, "no column 'town'"),
     "unknown person": ({}, {"person": "town"}, "“Person column” must be a column"),
     "two kinds": ({"holdout": OTHERS.with_columns(age=pl.lit("x"))}, {}, "must hold one kind of cells"),
     "no rows": ({"train": TRAIN.head(0)}, {}, "has names but no rows"),
     "one side": ({"scores": pl.DataFrame({"member": [1, 1], "score": [0.1, 0.2]})}, {}, "got members alone"),
     "other side": ({"scores": pl.DataFrame({"member": [0, 0], "score": [0.1, 0.2]})}, {}, "got others alone"),
-    "no truth": ({"scores": pl.DataFrame({"score": [0.1, 0.2]})}, {}, "no column 'member'"),
+    "no truth": ({"scores": pl.DataFrame({"score": [0.1, 0.2]})}, {}, "must be a column of"),
     "strange truth": ({"scores": pl.DataFrame({"member": ["in", "x"], "score": [1, 2]})}, {}, "“Word for members”"),
 }  # fmt: skip
 

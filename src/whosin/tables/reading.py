@@ -281,13 +281,17 @@ def unpacking(path: Path) -> Iterator[None]:
 
 def _read_lines(data: bytes, origin: str) -> _Read:
     """Read JSON: one object per row, with the same fields or some of them."""
+    frame, lines = frame_from_lines(data, origin)
+    return _Read(_with_dates(series_of(frame, origin)), (), None if lines is None else lines.__getitem__)
+
+
+def _with_dates(series: dict[str, pl.Series]) -> dict[str, pl.Series]:
+    """Read text that is all dates in one form as such."""
     import polars as pl
 
-    frame, lines = frame_from_lines(data, origin)
-    series = series_of(frame, origin)
     texts = [name for name, cells in series.items() if cells.dtype == pl.String]
     dates = {name: read for name in texts if (read := dates_in(series[name])) is not None}
-    return _Read({**series, **dates}, (), None if lines is None else lines.__getitem__)
+    return {**series, **dates}
 
 
 def _read_sheet(path: Path, sheet: str | None) -> _Read:
@@ -310,7 +314,7 @@ def _read_sheet(path: Path, sheet: str | None) -> _Read:
     if frame.width == 0:
         raise InputError(f"{path.name} sheet {chosen!r} is empty; sheet= names another of {', '.join(names)}")
     said = f"sheet {chosen!r} was read, the first of {len(names)}"
-    return _Read(series_of(frame, path.name), [said] if sheet is None and len(names) > 1 else [])
+    return _Read(_with_dates(series_of(frame, path.name)), [said] if sheet is None and len(names) > 1 else [])
 
 
 def _load_frame(path: Path, ending: str) -> pl.DataFrame:

@@ -47,7 +47,7 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
     ... except wi.errors.InputError as error:
     ...     print(error)
     column 'age' must hold one kind of cells, got numbers in train (31) and text in released ('30'); this text reads as
-    numbers: make it numbers; write the column in one way in all tables
+    numbers: make it numbers; write the column in one way in all tables, or leave it out (ignore= names it)
     """
     if not tables:
         raise InputTypeError("match_tables needs at least one table, got none")
@@ -109,7 +109,7 @@ def _disagreement(name: str, one: Column, other: Column, here: str, there: str) 
     text = next((column for column in (one, other) if column.holds == "text"), None)
     if text is not None and all(_reads_as_number(label) for label in text.labels):
         message += "; this text reads as numbers: make it numbers"
-    return f"{message}; write the column in one way in all tables"
+    return f"{message}; write the column in one way in all tables, or leave it out (ignore= names it)"
 
 
 def _example(column: Column) -> str:

@@ -315,6 +315,19 @@ def test_a_reference_that_holds_one_side_is_called_out(tables, plain):
     assert any("appear in the reference" in line for line in found.assumes)
 
 
+def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
+    """As in the files of Adult, where the held-out rows end in a point; few rows, or many labels, may share none."""
+    train, holdout, _, fresh = tables
+    other = holdout.assign(job=holdout["job"].astype(str) + ".")
+    with pytest.warns(AssumptionWarning, match="share no label of 'job'"):
+        found = wi.audit_synthetic(train, other, fresh, rng=0)
+    assert found.verdict.state == "no verdict"
+    assert "write it in one way in both, or leave it out" in found.verdict.sentence
+    assert wi.audit_synthetic(train, other, fresh, ignore=["job"], rng=0).verdict.state != "no verdict"
+    few = [pd.DataFrame({"a": [f"{side}{i}" for i in range(9)], "x": range(9)}) for side in "pqr"]
+    assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], rng=0).problem)
+
+
 def test_a_reference_is_used(tables):
     train, holdout, _, fresh = (part.head(200) for part in tables)
     found = wi.audit_synthetic(train, holdout, fresh, reference=people(200, np.random.default_rng(8)), rng=0)

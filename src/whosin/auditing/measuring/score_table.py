@@ -127,6 +127,10 @@ def _answers(table: Table, names: Sequence[str], taken: dict[str, str], notes: t
 
 def members_of(table: Table, column: str, value: str | None = None) -> Flags:
     """Return which rows are members by a column: where it says ``value``, or 1 and not 0, true and not false."""
+    if column not in table.names:
+        raise InputError(
+            f"member_column must be a column of {table.origin}, got {column!r}; it has {', '.join(table.names)}"
+        )
     texts = [str(cell).strip().removesuffix(".0") for cell in table.column(column)]
     if value is not None:
         if value not in texts or set(texts) == {value}:

@@ -53,6 +53,8 @@ Labels = dict[str, Coded]
 
 MOST_CATEGORIES = 50
 """Most values of a column that is searched for exposed groups."""
+FEW_LABELS = 10
+"""Rows for each label on average, so that rows of one population share some."""
 MOST_LABELS = 20
 """Numbers with more different values are cut at their quartiles to make groups."""
 STREAMED_FROM = 250_000
@@ -483,17 +485,35 @@ def _about_tables(
     return {
         "notes": notes,
         "pool": _pool(asked[0], asked[1], release.n_jobs),
-        **_about_rows(rows, fingerprints, chance),
+        **_about_rows(rows, fingerprints, chance, _other_labels(matched[0], matched[1])),
         "copied": release.matches.copies > 0,
         "nearly_copied": release.matches.matches >= columns - 1 if columns >= 3 else None,
         "categories": _categories(matched[0], matched[1]),
     }
 
 
+def _other_labels(train: Table, holdout: Table) -> str | None:
+    """Say of which column of few labels the two sides share none: written in two ways, or of two populations."""
+    for (name, inside), (_, outside) in zip(train, holdout, strict=True):
+        often = all(0 < FEW_LABELS * len(side.labels) <= len(side) for side in (inside, outside))
+        if often and set(inside.labels).isdisjoint(outside.labels):
+            return (
+                f"Training and held-out rows share no label of {name!r}, so it alone tells them apart: write it in one "
+                "way in both, or leave it out."
+            )
+    return None
+
+
 def _about_rows(
-    rows: Sequence[NDArray[np.int64] | None], fingerprints: Mapping[str, str], chance: np.random.Generator
+    rows: Sequence[NDArray[np.int64] | None],
+    fingerprints: Mapping[str, str],
+    chance: np.random.Generator,
+    problem: str | None = None,
 ) -> dict[str, Any]:
-    """What the numbers of equal rows say, of train, holdout, release (None if it is not in memory) and reference."""
+    """What the numbers of equal rows say, of train, holdout, release (None if it is not in memory) and reference.
+
+    A ``problem`` that is known already stays.
+    """
     train, holdout, release, reference = (*rows, None)[:4]
     assert train is not None
     assert holdout is not None
@@ -501,7 +521,7 @@ def _about_rows(
     return {
         "shared_rows": int(np.isin(train, holdout).sum()),
         "in_reference": (0, 0) if reference is None else _counted(train, holdout, reference),
-        "problem": holdout_problem(train, holdout, release, reference, rng=own, fingerprints=fingerprints),
+        "problem": problem or holdout_problem(train, holdout, release, reference, rng=own, fingerprints=fingerprints),
         "fingerprints": fingerprints,
         "chance": chance,
     }
