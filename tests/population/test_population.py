@@ -342,6 +342,18 @@ def test_what_is_dropped_is_counted():
     assert flattened(points, 5, 4e-6)[0] is points
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 1000.0])
+@pytest.mark.parametrize("power", [-1000, -600, 450])
+def test_what_a_flat_costs_does_not_depend_on_units(epsilon, power):
+    points = np.outer(np.linspace(-1.0, 1.0, 16), [0.6, 0.8]) + 1e-9 * np.sin(np.arange(32)).reshape(16, 2)
+    plain, same = (
+        wi.population.gaussian(points * unit, epsilon=epsilon, delta=1e-3, clip=unit, query="sum", method="normal")
+        for unit in (1.0, 2.0**power)
+    )
+    assert np.array_equal(same.per_record, plain.per_record)
+    assert same.noise_scale == plain.noise_scale * 2.0**power
+
+
 def test_nothing_is_flattened_that_is_not_flat():
     points = np.random.default_rng(0).standard_normal((10, 3))
     assert flattened(points, 5, 1e-9)[0] is points

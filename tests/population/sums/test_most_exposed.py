@@ -35,13 +35,22 @@ def test_neighbours_differ_by_at_most_the_shift():
                 assert values[x][0] <= values[y][1] + (lost + gamma * kept) / 9 * tv
 
 
+def test_one_record_in_plain_sight_does_not_speak_for_the_others():
+    """The far record needs e^ε beyond floating point; the others are covered at an ε of their own."""
+    f = np.append(np.linspace(-1e-3, 1e-3, 5), 1.0)
+    exact = SubsetSumLaws(f, 3, 1 / 70).epsilon(1e-5)
+    limits = exact_largest(f, 3, 1 / 70, 1e-5)[:, 1]
+    assert limits.max() == exact[-1, 1] > 710.0
+    assert (limits >= exact[:, 0] - 1e-12).all()
+
+
 def test_a_record_speaks_no_farther_than_its_room():
     f = np.random.default_rng(2).exponential(size=24)
     values, first = np.unique(f, return_index=True)
     sweep = most_exposed._Sweep(values, first, f, 9, 1.5, 0.02)
     sweep.solve(np.array([0, 23]))
     laws = SubsetSumLaws(f, 9, 1.5, records=[int(first[8])])
-    reach = sweep._reach(int(first[8]))
+    reach = sweep._reach(int(first[8]), sweep.largest)
     moved, gamma = math.erf(reach / (2 * math.sqrt(2) * 1.5)), math.exp(sweep.largest)
     assert reach > 0.0
     for swapped, (lost, kept) in ((False, (15, 9)), (True, (9, 15))):

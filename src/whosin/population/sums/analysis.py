@@ -35,7 +35,7 @@ from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
 from whosin.population.sums.normal import normal_epsilons
-from whosin.population.sums.pairwise import pairwise_epsilons
+from whosin.population.sums.pairwise import in_units, pairwise_epsilons
 from whosin.population.sums.partners import partner_chances
 from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
 from whosin.tables import numeric_records
@@ -296,37 +296,37 @@ def _result(
     check_choice("method", method, METHODS)
     if progress is not None:
         check_callable("progress", progress)
-    pool, slack = _flat(pool, scale, delta, on_records.epsilon) if method != "pairwise" else (pool, 0.0)
+    pool, unit, slack = _flat(pool, scale, delta, on_records.epsilon) if method != "pairwise" else (pool, scale, 0.0)
     chosen = _choose(method, pool, mechanism, delta)
     f, k = pool.contributions, pool.size
     lower: Array | None = None
     enough = delta - slack
     if chosen == "normal":
-        per_record, shown = _normal(pool, scale, enough, progress)
+        per_record, shown = _normal(pool, unit, enough, progress)
         if method == "auto" and not shown and len(f) <= GROUP_RECORDS:
             chosen = "groups"
     if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
-        lower, per_record = exact_largest(f[:, 0], k, scale, enough, progress=progress).T
+        lower, per_record = exact_largest(f[:, 0], k, unit, enough, progress=progress).T
         if not np.isfinite(per_record).all():
-            best = np.minimum(per_record, _normal(pool, scale, enough, progress)[0])
+            best = np.minimum(per_record, _normal(pool, unit, enough, progress)[0])
             lower, per_record, chosen = None, best, "normal"
         elif slack > 0.0:
-            lower = _looking_one_way(f, k, scale, delta + slack, int(np.argmax(per_record)))
+            lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
     elif chosen == "exact":
-        laws = SubsetSumLaws(f[:, 0], k, scale, noise=mechanism)
+        laws = SubsetSumLaws(f[:, 0], k, unit, noise=mechanism)
         lower, per_record = laws.epsilon(enough, progress).T
         lower = lower if slack == 0.0 else laws.epsilon(delta + slack)[:, 0]
     elif chosen == "groups":
         per_record, _ = group_epsilons(
-            f, k, scale, enough, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
+            f, k, unit, enough, confidence_level=confidence_level, noise=mechanism, rng=rng, n_jobs=n_jobs,
             progress=progress, journal=journal,
         )  # fmt: skip
     elif chosen == "pairwise":
         shares = None if chances is None else partner_chances(chances, len(f), k)
-        per_record = pairwise_epsilons(f, scale, enough, noise=mechanism, shares=shares, progress=progress)
+        per_record = pairwise_epsilons(f, unit, enough, noise=mechanism, shares=shares, progress=progress)
     per_record = np.minimum(per_record, on_records.epsilon)
     if chosen in ("normal", "groups") and mechanism == "gaussian" and len(f) <= PAIRS_RECORDS:
-        lower = _looking_one_way(f, k, scale, delta + slack, int(np.argmax(per_record)))
+        lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
     lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
         mechanism=mechanism,
@@ -346,15 +346,16 @@ def _result(
     )
 
 
-def _flat(pool: _Pool, scale: float, delta: float, epsilon: float) -> tuple[_Pool, float]:
-    """The pool in the fewest columns, and what that costs in δ: at most a ten-thousandth of it.
+def _flat(pool: _Pool, scale: float, delta: float, epsilon: float) -> tuple[_Pool, float, float]:
+    """The pool in the fewest columns, the noise in the same units, and the cost in δ: at most a ten-thousandth of it.
 
     Contributions that lie off by ξ in sum move no probability by more than ξ/(scale·√(2π)), so no E_{e^ε} by more than
     1 + e^ε times that; above ε(X) nothing need be shown.
     """
-    price = (1.0 + math.exp(min(epsilon, 700.0))) / (scale * math.sqrt(2.0 * math.pi))
-    flat, off = flattened(pool.contributions, pool.size, 1e-4 * delta / price)
-    return replace(pool, contributions=flat), off * price * (1.0 + 1e-12)
+    points, unit = in_units(pool.contributions, scale)
+    price = (1.0 + math.exp(min(epsilon, 700.0))) / (unit * math.sqrt(2.0 * math.pi))
+    flat, off = flattened(points, pool.size, 1e-4 * delta / price)
+    return replace(pool, contributions=flat), unit, off * price * (1.0 + 1e-12)
 
 
 def _looking_one_way(f: Array, k: int, scale: float, delta: float, record: int) -> Array:

@@ -92,26 +92,27 @@ class _Sweep:
         return int(self.solved.sum())
 
     def solve(self, chosen: Indices) -> None:
-        """Solve some values exactly, then mark what they cover at the largest ε so far.
+        """Solve some values exactly, then mark what they cover at the largest ε so far, or at a smaller one.
 
-        What was covered stays so when the largest ε grows, since divergences fall with ε.
+        What was covered stays so when the largest ε grows, since divergences fall with ε. A record that needs much less
+        than the largest speaks for more neighbours at an ε near its own, where γ is not huge.
         """
         self.epsilons[chosen] = self.laws.epsilon(self.delta, records=self.first[chosen])
         self.largest = max(self.largest, float(self.epsilons[chosen, 1].max()))
         self.covered[chosen] = True
         for place in chosen:
-            reach = self._reach(int(self.first[place]))
+            reach = self._reach(int(self.first[place]), min(self.largest, float(self.epsilons[place, 1]) + 1.0, 700.0))
             low, high = np.searchsorted(self.values, [self.values[place] - reach, self.values[place] + reach])
             self.covered[low:high] = True
 
-    def _reach(self, record: int) -> float:
-        """How far from the record others certainly need no more than the largest ε."""
+    def _reach(self, record: int, epsilon: float) -> float:
+        """How far from the record others certainly need no more than ε."""
         from scipy.special import ndtri
 
-        gamma, count = math.exp(self.largest), len(self.f)
+        gamma, count = math.exp(epsilon), len(self.f)
         room = []
         for swapped, (lost, kept) in enumerate([(count - self.k, self.k), (self.k, count - self.k)]):
-            upper = self.laws.divergence(record, self.largest, bool(swapped))[1]
+            upper = self.laws.divergence(record, epsilon, bool(swapped))[1]
             room.append((self.delta - upper) * (count - 1) / (lost + gamma * kept))
         least = min(room) * (1.0 - 1e-9)
         if not least > 0.0:
