@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -313,8 +313,13 @@ class Roc:
         """
         if self._vertices is None or inner._vertices is None:
             raise InputError("compose needs two piecewise-linear curves, got a smooth one")
-        x = np.union1d(inner._vertices[:, 0], _leftmost(self._vertices[:, 0], inner._vertices))
-        return _from_vertices(_canonical(x, _raised(self.tpr(inner.tpr(x)))))
+        ours = _leftmost(self._vertices[:, 0], inner._vertices)
+        # Products of tiny rates may underflow: then they are rounded down, and the corners keep their heights.
+        ours = np.where(ours < 1e-290, np.nextafter(ours, 0.0), ours)
+        x = np.concatenate([inner._vertices[:, 0], ours])
+        y = _raised(self.tpr(inner.tpr(x)))
+        y[-len(ours) :] = np.maximum(y[-len(ours) :], self._vertices[:, 1])
+        return _from_vertices(_canonical(x, y))
 
     def lower_of(self, other: Roc) -> Roc:
         """Return the lower of two piecewise-linear curves: both are limits, and so is it."""
@@ -474,17 +479,26 @@ def _running_share(masses: Array) -> Array:
 
 
 def _concave(vertices: Array) -> Array:
-    """Upper concave hull of points sorted by FPR (Andrew's monotone chain, O(m))."""
+    """Upper concave hull of points sorted by FPR (Andrew's monotone chain, O(m)); no point is above it."""
     kept: list[tuple[float, float]] = []
-    for x, y in vertices.tolist():
-        while len(kept) >= 2:
-            (x0, y0), (x1, y1) = kept[-2], kept[-1]
-            if (x1 - x0) * (y - y0) >= (y1 - y0) * (x - x0):
-                kept.pop()
-            else:
-                break
-        kept.append((x, y))
+    for point in vertices.tolist():
+        while len(kept) >= 2 and not _turns_down(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(tuple(point))
     return np.array(kept)
+
+
+def _turns_down(first: Sequence[float], middle: Sequence[float], last: Sequence[float]) -> bool:
+    """Whether the middle one of three points lies above the line through the others; by fractions if floats are unsure.
+
+    A corner that is dropped though it is above would lower the limit.
+    """
+    (x0, y0), (x1, y1), (x, y) = first, middle, last
+    along, up = (x1 - x0) * (y - y0), (y1 - y0) * (x - x0)
+    if abs(along - up) > 8.0 * _EPS * max(along, up) + 1e-290:
+        return along < up
+    a, b, c, d, e, f = (Fraction(value) for value in (x0, y0, x1, y1, x, y))
+    return (c - a) * (f - b) < (d - b) * (e - a)
 
 
 def _leftmost(rates: Array, vertices: Array) -> Array:

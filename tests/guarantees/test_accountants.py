@@ -183,10 +183,10 @@ def test_what_either_accountant_supports_is_read(kind, adjacency):
     assert math.isfinite(epsilon) or kind is da.NonPrivateDpEvent
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("adjacency", "advantage"), [("add_remove", 0.5 * math.erf(1 / math.sqrt(8))), ("replace", None)]
 )
+@pytest.mark.long
 def test_a_mixture_of_gaussians_is_a_sampled_one(adjacency, advantage):
     """Half N(0), half N(1) against N(0): half of 2Φ(1/2) - 1. 15 CPU seconds each."""
     found = wi.from_event(events.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5]), adjacency)
