@@ -60,9 +60,10 @@ def split_of(run: Run, recipe: Recipe) -> tuple[Split, tuple[NDArray[np.bool_], 
 
 
 def answers_of(run: Run, name: str, epochs: int | None = None) -> Answers:
-    """Train a model to the last of its epochs, or to ``epochs``, or read what it answered before."""
+    """Train a model to ``epochs``, or as far along its recipe as the time allows, or read what it answered before."""
     recipe = recipe_of(run, name)
     wanted = recipe.epochs[-1] if epochs is None else epochs
+    kept: dict[str, NDArray[Any]] = {}
     split, marks = split_of(run, recipe)
     checkpoint = run.place(name, ".pt", replace(recipe, epochs=(), sizes=()))
     run.notes.pop(name, None)
@@ -75,7 +76,12 @@ def answers_of(run: Run, name: str, epochs: int | None = None) -> Answers:
             "holdout": len(split.holdout),
             "epochs": stop,
         }
-        kept = run.trained(name, path, settings, lambda: _ask(run, name, checkpoint, stop, split, marks[1]))  # noqa: B023
+        try:
+            kept = run.trained(name, path, settings, lambda: _ask(run, name, checkpoint, stop, split, marks[1]))  # noqa: B023
+        except Unfinished:
+            if epochs is not None or not kept:
+                raise
+            break
     return Answers(
         (kept["inside"], kept["outside"]),
         (kept["near_inside"], kept["near_outside"]),

@@ -39,7 +39,7 @@ class Recipe:
     members: int
     non_members: int
     epochs: tuple[int, ...]
-    """Epochs after which the model is asked, in rising order; the figures take the last."""
+    """Epochs after which the model is asked, in rising order; the figures take the last that is trained."""
     seed: int
     corrupted: float = 0.0
     sizes: tuple[int, ...] = ()

@@ -46,13 +46,13 @@ def compute(run: Run) -> dict[str, Any]:
         "2a": {
             "max": measure(pair[0].max(axis=1), pair[1].max(axis=1), rng),
             "both": measure(pair[0], pair[1], rng, bins=(10, 100)),
-        },
-        "2b": hybrid(answers_of(run, "skin_jsgan"), rng),
+        }
     }
-    try:
-        data["2b_wgan"] = hybrid(answers_of(run, "skin_wgan"), rng)
-    except Unfinished as unfinished:
-        data["unfinished"] = str(unfinished)
+    for key, name in (("2b", "skin_jsgan"), ("2b_wgan", "skin_wgan")):
+        try:
+            data[key] = hybrid(answers_of(run, name), rng)
+        except Unfinished as unfinished:
+            data.setdefault("unfinished", {})[name] = str(unfinished)
     return data
 
 
@@ -69,7 +69,7 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax, key in zip(axes[1:], shown, strict=True):
         forest(ax, [(label, data[key][name]) for name, label in names.items()])
         ax.set(title=titles[key], xlabel="membership advantage", ylabel="query")
-    figure.legend(*axes[1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
 
 
