@@ -69,7 +69,7 @@ def _cells(table: Table, name: str) -> pl.Series:
     import polars as pl
 
     cells = table.column(name)
-    return pl.Series(cells, dtype=pl.String if cells.dtype == object else pl.Float64)
+    return pl.Series(cells.tolist(), dtype=pl.String) if cells.dtype == object else pl.Series(cells, dtype=pl.Float64)
 
 
 def _written(cells: pl.Series) -> pl.Series:
