@@ -4,11 +4,13 @@ import re
 
 import joblib
 import numpy as np
+import polars as pl
 import pytest
 from fatal import Calls, Means, Middle, Redraws, Square
 
 import whosin as wi
 from whosin.auditing.models import ReferenceModels
+from whosin.auditing.releases import streamed
 from whosin.errors import InputError
 from whosin.mechanisms.secure import SeededSource
 from whosin.parallel import tasks as parallel
@@ -52,6 +54,50 @@ def protect_survives_a_killed_worker(folder):
     expected = here(wi.protect, Middle(calls), POOL, testing_source=SeededSource(2), **options)
     assert found.value.tolist() == expected.value.tolist()
     assert found.certificate.to_dict() == expected.certificate.to_dict()
+
+
+def blocks_of_a_release_survive_a_killed_worker(folder, monkeypatch, kill):
+    """Workers read their own rows of a file, one of them dies in the middle, and every bit is that of one process."""
+    monkeypatch.setattr("whosin.auditing.releases.streamed.SMALL_BLOCK", 50)
+    monkeypatch.setattr("whosin.auditing.releases.streamed.MOST_ROWS", 300)
+    rng = np.random.default_rng(6)
+
+    def people(rows):
+        return pl.DataFrame(
+            {
+                "age": rng.integers(90, size=rows),
+                "job": rng.choice(["cook", "smith"], rows),
+                "pay": rng.normal(size=rows),
+            }
+        )
+
+    train, holdout = people(80), people(80)
+    release = pl.concat([people(2000), train.head(30)])
+    release.write_parquet(folder / "release.parquet", row_group_size=100)
+    release.write_ipc(folder / "release.arrow")
+    release.write_csv(folder / "release.csv")
+    expected = here(wi.audit_synthetic, train, holdout, release, rng=2, block_rows=7000)
+    read = []
+    monkeypatch.setattr(streamed._Block, "__call__", lambda self, item: read.append(item))
+    for name in ("release.parquet", "release.arrow", "release.csv"):
+        found = wi.audit_synthetic(
+            train, holdout, folder / name, rng=2, block_rows=200, journal=folder / "journal", progress=kill
+        )
+        assert not kill.pending
+        assert not read, "rows were compared here"
+        for one, other in zip(_without_origin(found), _without_origin(expected), strict=True):
+            assert one == other
+    kept = (folder / "journal").stat().st_size
+    again = here(wi.audit_synthetic, train, holdout, release, rng=2, block_rows=200, journal=folder / "journal")
+    assert not read, "what the journal holds was compared again"
+    assert (folder / "journal").stat().st_size == kept
+    assert again.to_dict()["advantage"] == expected.to_dict()["advantage"]
+
+
+def _without_origin(found):
+    known = found.to_dict()
+    known.pop("preview")
+    return [*known.items()]
 
 
 def an_error_comes_back_as_it_is(folder):

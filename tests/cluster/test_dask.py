@@ -48,13 +48,13 @@ def client(cluster):
             yield found
 
 
-def kill_one(client):
-    """Return a callback that kills a worker the first time something is done."""
+def kill_one(client, share=0.0):
+    """Return a callback that kills a worker the first time that such a share is done."""
     processes = list(client.run(os.getpid).values())
     assert os.getpid() not in processes
 
     def progress(done):
-        if processes and done < 1:
+        if processes and share <= done < 1:
             os.kill(processes[0], signal.SIGKILL)
             processes.clear()
 
@@ -156,6 +156,10 @@ def test_audits_of_released_tables_are_the_same(client, spread):
     found = wi.audit_synthetic(people[:80], people[80:], release, rng=2)
     assert "match_rows" in spread
     assert found.to_dict() == here(wi.audit_synthetic, people[:80], people[80:], release, rng=2).to_dict()
+
+
+def test_blocks_of_a_release_survive_a_killed_worker(client, tmp_path, monkeypatch):
+    checks.blocks_of_a_release_survive_a_killed_worker(tmp_path, monkeypatch, kill_one(client, share=0.3))
 
 
 def test_the_attack_by_balls_is_the_same(client, spread):

@@ -51,7 +51,7 @@ def audit(
         int | None, typer.Option(min=1, help="With --generator: rows to be released from all records.")
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option(help="With --generator and --seed: keep what is done, and go on from it.")
+        Path | None, typer.Option(help="Keep what is done in this file, and go on from it; --generator needs --seed.")
     ] = None,
     member_column: Annotated[
         str, typer.Option(help="Column of --scores or --records that says who is a member (1 or 0).")
@@ -170,7 +170,7 @@ def audit(
             for name, path in {**tables, "--reference": reference, "--records": records}.items()
             if path is not None
         ]
-        useless = (("--query", query), ("--target", target), ("--block-rows", block_rows))
+        useless = (("--query", query), ("--target", target), ("--block-rows", block_rows), ("--journal", journal))
         given += [name for name, value in useless if value is not None]
         if given:
             raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
@@ -195,7 +195,7 @@ def audit(
             missing = next(name for name, path in tables.items() if path is None)
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
         more: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
-        more |= {"query": query or "auto", "block_rows": block_rows, "n_jobs": jobs}
+        more |= {"query": query or "auto", "block_rows": block_rows, "journal": journal, "n_jobs": jobs}
         if embed is not None:
             more["embed"] = imported("--embed", embed, "my_models:vectors")
         found = _of_tables(train, holdout, synthetic, reference, {**options, **more}, written)
@@ -308,7 +308,7 @@ def _of_tables(
     train, holdout = (_read(part, written) for part in (train, holdout))
     reference = "auto" if reference is None else None if str(reference) == "none" else _read(reference, written)
     synthetic: Any
-    if is_blockwise(released) or options["block_rows"] is not None:
+    if is_blockwise(released) or options["block_rows"] is not None or options["journal"] is not None:
         synthetic = as_stream(released, block_rows=options["block_rows"] or BLOCK_ROWS, **written)
     else:
         synthetic = _read(released, written)

@@ -12,7 +12,6 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +62,8 @@ class TableStream:
     """The polars type of each column."""
     rows: int
     block_rows: int
-    _open: Callable[[list[str]], Iterator[pl.DataFrame]] = field(repr=False)
+    _open: Callable[[list[str], int, int], Iterator[pl.DataFrame]] = field(repr=False)
+    """Gives the named columns of the rows from one number up to another, in pieces of any size."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What was recognised when the file was read."""
 
@@ -78,13 +78,18 @@ class TableStream:
     def __str__(self) -> str:
         return f"{self.origin}: {self.rows} rows, {len(self.names)} columns, in blocks of {self.block_rows} rows"
 
-    def blocks(self, columns: Sequence[str]) -> Iterator[tuple[int, pl.DataFrame]]:
-        """Yield the number of the first row and the named columns of each block. Memory: two blocks or so."""
+    def blocks(
+        self, columns: Sequence[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, pl.DataFrame]]:
+        """Yield the number of the first row and the named columns of each block, of all rows or of those of a range.
+
+        Memory: two blocks or so.
+        """
         import polars as pl
 
         waiting: list[pl.DataFrame] = []
-        held = first = 0
-        for frame in self._open(list(columns)):
+        held, first = 0, start
+        for frame in self._open(list(columns), start, self.rows if stop is None else stop):
             waiting, held = [*waiting, frame], held + frame.height
             if held >= self.block_rows:
                 joined = pl.concat(waiting)
@@ -187,7 +192,7 @@ def _from_file(path: Path, size: int, categories: Sequence[str], written: Mappin
             stamp = _stamp(path)
             stream = _from_temporary(_from_frames, blocks.frames(), path.name, size)
             _check_unchanged(path, path.name, stamp)
-        return replace(stream, notes=blocks.notes, _open=_held_open(stream))
+        return replace(stream, notes=blocks.notes, _open=_Held(stream))
     if ending not in _STREAMED:
         raise InputError(
             f"{path.name} cannot be read in blocks: that needs text, {', '.join(_STREAMED)}; save it as one of these"
@@ -195,57 +200,83 @@ def _from_file(path: Path, size: int, categories: Sequence[str], written: Mappin
     return _scanned(path, ending, path.name, size)
 
 
-def _held_open(stream: TableStream) -> Callable[[list[str]], Iterator[pl.DataFrame]]:
-    """Return what opens a stream, and keeps it and its temporary files."""
+@dataclass(frozen=True)
+class _Held:
+    """What opens a stream, and keeps it and its temporary files."""
 
-    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
-        return stream._open(columns)
+    stream: TableStream
 
-    return read
+    def __call__(self, columns: list[str], start: int, stop: int) -> Iterator[pl.DataFrame]:
+        return self.stream._open(columns, start, stop)
+
+
+@dataclass
+class _Scan:
+    """A file of columns that is read where it is, by this process or by others that reach it under the same path."""
+
+    path: Path
+    ending: str
+    origin: str
+    size: int
+    rows: int
+    stamp: tuple[int, int, int]
+    counted: bool = False
+    """Whether the rows were counted: the total in the footer of a Parquet file is only a statement."""
+
+    def __call__(self, columns: list[str], start: int, stop: int) -> Iterator[pl.DataFrame]:
+        piece = min(max(self.size, _PIECE_ROWS), BLOCK_ROWS)
+        for first in range(start, stop, piece):
+            try:
+                self._count()
+                with without_panics(self.ending):
+                    frame = (
+                        _lazy(self.path, self.ending).select(columns).slice(first, min(piece, stop - first)).collect()
+                    )
+            except _failures() as error:
+                _check_unchanged(self.path, self.origin, self.stamp)
+                raise InputError(f"{self.origin} cannot be read to its end: {error}") from None
+            _check_unchanged(self.path, self.origin, self.stamp)
+            yield frame
+
+    def _count(self) -> None:
+        if self.counted or self.ending != ".parquet":
+            return
+        held = _held(_lazy(self.path, self.ending))
+        if held != self.rows:
+            _check_unchanged(self.path, self.origin, self.stamp)
+            raise InputError(f"{self.origin} is damaged: it states {self.rows} rows and holds {held}")
+        self.counted = True
+
+
+def _lazy(path: Path, ending: str) -> pl.LazyFrame:
+    import polars as pl
+
+    return pl.scan_parquet(path, glob=False) if ending == ".parquet" else pl.scan_ipc(glob.escape(str(path)))
+
+
+def _failures() -> tuple[type[BaseException], ...]:
+    import polars as pl
+
+    return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError
 
 
 def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
     import polars as pl
 
     words = "Parquet" if ending == ".parquet" else "the Arrow IPC file format"
-
-    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-
-    def scan() -> pl.LazyFrame:
-        return pl.scan_parquet(path, glob=False) if ending == ".parquet" else pl.scan_ipc(glob.escape(str(path)))
-
-    @cache
-    def held() -> int:
-        return _held(scan()) if ending == ".parquet" else rows
-
-    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
-        piece = min(max(size, _PIECE_ROWS), BLOCK_ROWS)
-        for start in range(0, rows, piece):
-            try:
-                if held() != rows:
-                    _check_unchanged(path, origin, stamp)
-                    raise InputError(f"{origin} is damaged: it states {rows} rows and holds {held()}")
-                with without_panics(ending):
-                    frame = scan().select(columns).slice(start, piece).collect()
-            except failures as error:
-                _check_unchanged(path, origin, stamp)
-                raise InputError(f"{origin} cannot be read to its end: {error}") from None
-            _check_unchanged(path, origin, stamp)
-            yield frame
-
     try:
         stamp = _stamp(path)
         with without_panics(ending):
-            dtypes = dict(scan().collect_schema())
-            rows = int(scan().select(pl.len()).collect().item())
+            dtypes = dict(_lazy(path, ending).collect_schema())
+            rows = int(_lazy(path, ending).select(pl.len()).collect().item())
         if ending == ".parquet":
             with path.open("rb") as file:
                 check_parquet(file, origin)
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
-    except failures as error:
+    except _failures() as error:
         raise InputError(f"{origin} must be {words}, got something else or part of it: {error}") from None
-    return _checked(TableStream(origin, dtypes, rows, size, read))
+    return _checked(TableStream(origin, dtypes, rows, size, _Scan(path, ending, origin, size, rows, stamp)))
 
 
 def _held(frame: pl.LazyFrame) -> int:
@@ -265,6 +296,11 @@ def _check_unchanged(path: Path, origin: str, stamp: tuple[int, int, int]) -> No
     """Refuse a file that is not what it was when it was opened: answers would mix two releases."""
     try:
         same = _stamp(path) == stamp
+    except FileNotFoundError:
+        raise InputError(
+            f"{origin} changed while it was read: it is gone, or a worker cannot reach {str(path)!r}, which must be a "
+            "path that all workers have"
+        ) from None
     except OSError:
         same = False
     if not same:
@@ -305,13 +341,31 @@ def _from_frames(frames: Iterable[Any], name: str, size: int, folder: Path) -> T
     for frame in frames:
         parts.add(pl.DataFrame(_named(frame, name)))
     parts.flush()
-    dtypes = parts.dtypes
+    return _checked(TableStream(name, parts.dtypes, parts.rows, size, _Files(parts.paths, parts.ends, parts.dtypes)))
 
-    def read(columns: list[str]) -> Iterator[pl.DataFrame]:
-        for path in parts.paths:
-            yield pl.read_parquet(path, columns=columns).select(columns).cast({c: dtypes[c] for c in columns})
 
-    return _checked(TableStream(name, dtypes, parts.rows, size, read))
+@dataclass(frozen=True)
+class _Files:
+    """Frames that came one by one, in temporary files; ``ends`` counts the rows up to the end of each."""
+
+    paths: list[Path]
+    ends: list[int]
+    dtypes: dict[Any, Any]
+
+    def __call__(self, columns: list[str], start: int, stop: int) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
+        for path, first, last in zip(self.paths, [0, *self.ends], self.ends, strict=False):
+            if first < stop and last > start:
+                try:
+                    frame = pl.read_parquet(path, columns=columns)
+                except FileNotFoundError:
+                    raise InputError(
+                        f"a worker cannot reach the temporary folder {path.parent.parent}: set the variable TMPDIR to "
+                        "one that all workers have, or write the release as Parquet"
+                    ) from None
+                low, high = max(start - first, 0), min(stop, last) - first
+                yield frame[low:high].select(columns).cast({c: self.dtypes[c] for c in columns})
 
 
 def _named(frame: Any, name: str) -> list[pl.Series]:
@@ -329,6 +383,7 @@ class _Parts:
         self.folder, self.name = folder, name
         self.dtypes: dict[Any, Any] = {}
         self.paths: list[Path] = []
+        self.ends: list[int] = []
         self.rows = 0
         self._waiting: list[pl.DataFrame] = []
 
@@ -368,6 +423,7 @@ class _Parts:
                     f"TMPDIR names another): {error}"
                 ) from None
             self.paths.append(path)
+            self.ends.append(self.rows)
             self._waiting = []
 
     def _joined(self, column: str, dtype: Any) -> Any:

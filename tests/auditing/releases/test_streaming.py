@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
-from whosin.auditing.releases.streamed import _passes, size_classes
+from whosin.auditing.releases import streamed
+from whosin.auditing.releases.streamed import _cuts, _passes, size_classes
 from whosin.auditing.releases.tables_to_answers import STREAMED_FROM, answer_queries
 from whosin.errors import InputError, InputTypeError
 
@@ -44,7 +45,7 @@ def gathered(tables, synthetic, **options):
         reference=tables[3],
         columns=None,
         groups="job",
-        n_jobs=1,
+        n_jobs=options.pop("n_jobs", 1),
         rng=np.random.default_rng(0),
         progress=options.pop("progress", lambda _: None),
         **options,
@@ -121,6 +122,55 @@ def test_what_is_refused(tables, tmp_path):
         wi.audit_synthetic(train, holdout, bad.lazy(), block_rows=10)
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Several blocks a reading, and several readings, of a small release."""
+    monkeypatch.setattr("whosin.auditing.releases.streamed.SMALL_BLOCK", 8)
+    monkeypatch.setattr("whosin.auditing.releases.streamed.MOST_ROWS", 60)
+
+
+@pytest.mark.parametrize(("block", "threads"), [(30, 1), (30, 3), (1000, 2)])
+def test_answers_do_not_depend_on_the_threads(tables, small_blocks, block, threads):
+    release = tables[2]
+    same(gathered(tables, release), gathered(tables, release, block_rows=block, n_jobs=threads))
+
+
+def test_a_journal_goes_on_from_the_blocks_that_are_done(tables, small_blocks, tmp_path, monkeypatch):
+    calls, whole = [], streamed._Block.__call__
+
+    def counted(self, item):
+        calls.append(item[:2])
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+        return whole(self, item)
+
+    monkeypatch.setattr(streamed._Block, "__call__", counted)
+    stop, options = 0, {"journal": tmp_path / "journal", "block_rows": 50}
+    expected = gathered(tables, tables[2], **{**options, "journal": tmp_path / "another"})
+    every, stop = len(calls), len(calls) - 3
+    assert every > 16
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        gathered(tables, tables[2], **options)
+    calls.clear()
+    stop = 0
+    same(expected, gathered(tables, tables[2], **options))
+    assert len(calls) == 4
+    calls.clear()
+    same(expected, gathered(tables, tables[2], **options))
+    assert not calls
+    other = tables[2].with_columns(age=pl.col("age").shuffle(seed=1))
+    same(gathered(tables, other), gathered(tables, other, **options))
+    assert len(calls) == every
+
+
+def test_a_journal_reads_a_small_release_in_blocks(tables, tmp_path):
+    found = wi.audit_synthetic(*tables[:3], rng=0, journal=tmp_path / "journal")
+    assert (tmp_path / "journal").stat().st_size > 0
+    assert found.advantage == wi.audit_synthetic(*tables[:3], rng=0).advantage
+    assert found.advantage == wi.audit_synthetic(*tables[:3], rng=0, journal=tmp_path / "journal").advantage
+
+
 def test_classes_are_random_prefixes():
     sizes, classes = size_classes(1000, np.random.default_rng(1))
     assert tuple(np.cumsum(np.bincount(classes)).tolist()) == sizes
@@ -131,6 +181,16 @@ def test_classes_are_random_prefixes():
 def test_classes_that_fit_into_a_block_are_read_together():
     assert _passes(np.array([1, 2, 3, 9, 30]), 10) == [[0, 1, 2], [3], [4]]
     assert _passes(np.array([5]), 1) == [[0]]
+
+
+@given(rows=st.integers(1, 10**9), share=st.floats(0.001, 1.0), most=st.integers(1, 2**20))
+def test_blocks_cover_every_row_once(rows, share, most):
+    most = max(most, rows // 500)
+    cuts = _cuts(rows, max(1, int(rows * share)), most)
+    assert (cuts[0][0], cuts[-1][1]) == (0, rows)
+    assert all(start < stop for start, stop in cuts)
+    assert [stop for _, stop in cuts[:-1]] == [start for start, _ in cuts[1:]]
+    assert max(stop - start for start, stop in cuts) * share <= most + 1
 
 
 MEMORY = """

@@ -150,3 +150,32 @@ def test_refuses_rows_that_do_not_grow_and_no_rows():
     matcher.add(np.empty((0, 1), dtype=np.int32), none[:0], none[:0], np.array([], dtype=np.int64))
     with pytest.raises(InputError, match="growing row numbers"):
         matcher.add(np.array([[0]]), none, none, np.array([4]))
+
+
+@pytest.mark.parametrize("method", ["plain", "compiled"])
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), columns=st.integers(1, 4), rows=st.integers(2, 200), parts=st.integers(1, 5))
+def test_parts_in_any_order_give_what_the_whole_gives(method, seed, columns, rows, parts):
+    """Rows are dealt to matchers that start from the best over the first of them, and are merged in another order."""
+    targets, synthetic, weights, numbers = problem(seed, columns, 20, rows, 4)
+    ranks, rng = ranked(numbers), np.random.default_rng(seed)
+    first = int(rng.integers(1, rows))
+    tables = {"numbers": numbers, "ranks": ranks}
+    whole = match_rows(targets, synthetic, weights, **tables, prefixes=[first, rows], method="plain")
+    matcher = Matcher(targets, weights, **tables, method=method)
+
+    def over(start, own):
+        found = start.begun()
+        found.add(synthetic[own], *matcher.looked_up(synthetic[own]), 3 * own + 7)
+        return found
+
+    begin = over(matcher, np.arange(first))
+    matcher.follow(begin, first)
+    dealt = rng.integers(parts, size=rows)
+    news = [over(matcher, np.flatnonzero((dealt == part) & (np.arange(rows) >= first))) for part in range(parts)]
+    after = matcher.begun()
+    for part in rng.permutation(parts):
+        after.take(news[part].since(matcher), copies=True)
+        after.take(news[rng.integers(parts)].since(matcher), copies=False)  # once more: nothing changes
+    matcher.follow(after, rows - first)
+    agree(whole, matcher.result())

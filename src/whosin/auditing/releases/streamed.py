@@ -1,26 +1,39 @@
 """Answers about records from a release that is read in blocks, the same as if it were in memory.
 
 Rows of a release are taken in random classes (:func:`size_classes`): the first so many rows at random, the next so
-many, and within a class in the order of the file. A class is read in one pass, or several small ones together, so a
-release is read up to six times for its rows and two or three times for its columns, and never held.
+many, and within a class in the order of the file. The small classes are read together and the large ones each on its
+own, so a release is read three times for its rows and two or three times for its columns, and never held.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.releases.matching.match import Matcher, RowMatches
 from whosin.auditing.releases.release_size import sizes_up_to
+from whosin.parallel import tasks
+from whosin.parallel.fingerprint import fingerprint
+from whosin.parallel.journal import Journal
 from whosin.tables import StreamEncoder, Table, TableStream
 
 __all__ = ["match_stream", "rows_of", "size_classes"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
+
+MOST_ROWS = 2**19
+"""Most rows of a block that are compared at a time."""
+SMALL_BLOCK, FEW_BLOCKS = 2**14, 8
+"""A reading has so many blocks at least, unless they would be as small as that."""
+SHARED = 6
+"""Classes that are no more than this part of the stream together share a reading."""
 
 
 def size_classes(rows: int, rng: np.random.Generator) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
@@ -42,30 +55,87 @@ def match_stream(
     *,
     n_jobs: int | None,
     progress: Progress,
+    journal: str | os.PathLike[str] | None = None,
 ) -> RowMatches:
     """Compare every target with every row of a stream, class by class; the indices are rows of the stream.
 
-    Memory: two blocks of rows, coded, and what :class:`Matcher` takes.
+    Each reading is cut into blocks by the size of the stream and of its blocks. A block is a task in a thread of this
+    machine or on a cluster (:mod:`whosin.parallel.tasks`): it reads its own rows, starts from the best that earlier
+    readings found for each target, and returns the targets for which it knows better, which a journal keeps. These are
+    maxima and minima, of which copies alone are summed: no bit depends on blocks, workers and the order in which they
+    end.
+
+    Memory: for each task a block of rows, coded, and what :class:`Matcher` takes.
     """
-    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, n_jobs=n_jobs, rows=stream.rows)
-    counts = np.bincount(classes)
-    done = 0
-    for group in _passes(counts, stream.block_rows):
-        for number, cells, values, places, rows in _batches(stream, encoder, classes, group):
-            before, share = done / stream.rows, len(rows) / stream.rows
-            done += len(rows)
-            matcher.add(
-                cells,
-                values,
-                places,
-                number * stream.rows + rows,
-                ends=(len(rows),) if done == int(counts[: number + 1].sum()) else (),
-                progress=lambda part, before=before, share=share: progress(before + share * part),  # type: ignore[misc]
-            )
+    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, n_jobs=1, rows=stream.rows)
+    counts, most, done = np.bincount(classes), min(stream.block_rows, MOST_ROWS), 0
+    plan = [
+        (group, _cuts(stream.rows, int(counts[group].sum()), most))
+        for group in _passes(counts, max(most, stream.rows // SHARED))
+    ]
+    slim = _for_blocks(encoder)
+    for group, cuts in plan:
+        items = [(start, stop, classes[start:stop]) for start, stop in cuts]
+        book = None
+        if journal is not None:
+            run = fingerprint("blocks", encoder.fingerprint, targets, weights, numbers, ranks, classes, group, cuts)
+            book = Journal(journal, run)
+        after, task = [matcher.begun() for _ in group], _Block(stream, slim, matcher, group)
+        with contextlib.closing(tasks.stream(task, items, n_jobs=n_jobs, threads=True, journal=book, ahead=2)) as ended:
+            for number, rows in ended:
+                for place, one in enumerate(group):
+                    part = rows[rows[:, 0] == one, 1:]
+                    for known in after[place:]:
+                        known.take(part, copies=known is after[place])
+                start, stop = cuts[number]
+                done += int(np.isin(classes[start:stop], group).sum())
+                progress(done / stream.rows)
+        for one, known in zip(group, after, strict=True):
+            matcher.follow(known, int(counts[one]))
     found = matcher.result()
     for index in (found.weight_index, found.distance_index):
         index %= stream.rows
     return found
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The task of a block: compare its rows of some classes with the targets."""
+
+    stream: TableStream
+    encoder: StreamEncoder
+    matcher: Matcher
+    """What earlier readings found."""
+    group: list[int]
+
+    def __call__(self, item: tuple[int, int, NDArray[np.uint8]]) -> Array:
+        """Return what is new after each class (:meth:`Matcher.since`): rows of class, target and answers."""
+        start, stop, classes = item
+        parts = []
+        for first, frame in self.stream.blocks(self.encoder.encoder.names, start, stop):
+            own = classes[first - start : first - start + frame.height]
+            chosen = np.flatnonzero((own >= self.group[0]) & (own <= self.group[-1]))
+            if len(chosen):
+                parts.append((*self.encoder.transform(frame[chosen], first), first + chosen))
+        if not parts:
+            return np.empty((0, 1 + Matcher.NEW))
+        cells, numbers, ranks, rows = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+        found, before = [], self.matcher
+        for number in self.group:
+            part = np.flatnonzero(classes[rows - start] == number)
+            after = before.begun()
+            after.add(cells[part], numbers[part], ranks[part], number * self.stream.rows + rows[part])
+            new = after.since(before)
+            found.append(np.column_stack([np.full(len(new), float(number)), new]))
+            before = after
+        return np.concatenate(found)
+
+
+def _for_blocks(encoder: StreamEncoder) -> StreamEncoder:
+    """Leave out what the rows of a block need not know: the records, and the distinct values of the stream."""
+    none = np.empty(0, dtype=np.int64)
+    surveys = (replace(one, numbers=np.empty(0), labels=(), counts=none) for one in encoder.surveys)
+    return replace(encoder, records=(), surveys=tuple(surveys))
 
 
 def rows_of(stream: TableStream, encoder: StreamEncoder, rows: NDArray[np.int64]) -> Table:
@@ -80,7 +150,7 @@ def rows_of(stream: TableStream, encoder: StreamEncoder, rows: NDArray[np.int64]
 
 
 def _passes(counts: NDArray[np.int64], most: int) -> list[list[int]]:
-    """Classes that are read together: neighbours that fit into one block."""
+    """Classes that are read together: neighbours that are few enough together."""
     groups: list[list[int]] = []
     held = most + 1
     for number, count in enumerate(counts.tolist()):
@@ -92,33 +162,8 @@ def _passes(counts: NDArray[np.int64], most: int) -> list[list[int]]:
     return groups
 
 
-def _batches(
-    stream: TableStream, encoder: StreamEncoder, classes: NDArray[np.uint8], group: list[int]
-) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]]:
-    """Yield class by class the coded rows of some classes; rows of a single class as soon as a block is full."""
-    waiting: list[tuple[Any, ...]] = []
-    held = 0
-    for start, frame in stream.blocks(encoder.encoder.names):
-        own = classes[start : start + frame.height]
-        chosen = np.flatnonzero((own >= group[0]) & (own <= group[-1]))
-        if len(chosen) == 0:
-            continue
-        part = frame[chosen]
-        waiting.append((*encoder.transform(part, start), start + chosen))
-        held += len(chosen)
-        if len(group) == 1 and held >= stream.block_rows:
-            yield group[0], *_joined(waiting)
-            waiting, held = [], 0
-    if held:
-        cells, numbers, ranks, rows = _joined(waiting)
-        waiting = []
-        for number in group:
-            own_rows = classes[rows] == number
-            if len(group) == 1:
-                yield number, cells, numbers, ranks, rows
-            elif own_rows.any():
-                yield number, cells[own_rows], numbers[own_rows], ranks[own_rows], rows[own_rows]
-
-
-def _joined(parts: list[tuple[Any, ...]]) -> Any:
-    return tuple(np.concatenate(pieces) for pieces in zip(*parts, strict=True))
+def _cuts(rows: int, chosen: int, most: int) -> list[tuple[int, int]]:
+    """Cut rows, of which so many are compared, into blocks with about ``most`` of them, and into several blocks."""
+    count = min(rows, max(-(-chosen // most), min(FEW_BLOCKS, -(-chosen // SMALL_BLOCK))))
+    ends = [rows * number // count for number in range(count + 1)]
+    return list(pairwise(ends))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -260,6 +261,7 @@ def audit_synthetic(
     person: Any = None,
     tolerate: float | None = None,
     block_rows: int | None = None,
+    journal: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     rng: Any = None,
     progress: Callable[[float], None] | None = None,
@@ -313,8 +315,11 @@ def audit_synthetic(
     block_rows : int, optional
         Read the release in blocks of so many rows, however small it is; 1,048,576 by default for those that are large.
         The answers do not depend on it; time does, as larger blocks sort better.
+    journal : path, optional
+        A file that keeps what each block of the release said, so that a run that was interrupted goes on from there.
+        The release is then read in blocks, however small it is.
     n_jobs : int, optional
-        Threads, as in joblib.
+        Threads, as in joblib; under a backend of joblib that reaches other machines, its workers.
     progress : callable, optional
         Called with the share of the work done.
 
@@ -370,7 +375,7 @@ def audit_synthetic(
     spare = isinstance(reference, str) and reference == "auto"
     seen: tuple[str, ...] = ()
     if embed is not None:
-        given = {"ignore": ignore, "keep": keep, "categories": categories, "block_rows": block_rows}
+        given = {"ignore": ignore, "keep": keep, "categories": categories, "block_rows": block_rows, "journal": journal}
         extra = next((name for name, value in given.items() if value), None)
         if extra is not None:
             raise InputTypeError(f"{extra} must be left out with embed: vectors have no columns of that kind")
@@ -395,6 +400,7 @@ def audit_synthetic(
         rng=None if rng is None else check_rng(rng),
         progress=lambda share: report(0.7 * share),
         block_rows=block_rows,
+        journal=journal,
         person=person,
     )
     split = material.train_rows

@@ -130,6 +130,7 @@ def answer_queries(
     keep: Sequence[str] = (),
     categories: Sequence[str] = (),
     spare: bool = False,
+    journal: Any = None,
 ) -> ReleaseAnswers:
     """Check the tables against each other and answer the queries about every record.
 
@@ -139,6 +140,8 @@ def answer_queries(
     threads = number_of_threads(n_jobs)
     spare = spare and query == "auto" and (groups is None or isinstance(groups, str) or _is_list_of_names(groups))
     choice = ColumnChoice(columns, ignore, keep)
+    if journal is not None and block_rows is None:
+        block_rows = BLOCK_ROWS
     train, holdout, reference = (_read(part, categories) for part in (train, holdout, reference))
     if hasattr(reference, "__len__") and len(reference) == 1:
         raise InputError("reference must have at least two rows, got one")
@@ -155,7 +158,7 @@ def answer_queries(
             records = [train, holdout] + ([] if reference is None else [reference])
             named = zip(records, _HELD, strict=False)
             records = [as_table(part, name, categories=categories) for part, name in named]
-            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person, spare)
+            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person, spare, journal)
         synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if columns is None and not categories and all(is_plain(part) for part in given):
@@ -215,6 +218,7 @@ def _from_stream(
     progress: Callable[[float], None],
     person: Any,
     spare: bool,
+    journal: Any,
 ) -> ReleaseAnswers:
     tables = [as_table(part, name) for part, name in zip(given, _HELD, strict=False)]
     compared = [_without(table, person) for table in tables]
@@ -264,6 +268,7 @@ def _from_stream(
             classes,
             n_jobs=threads,
             progress=lambda share: progress(READING + (1.0 - READING) * share),
+            journal=journal,
         ),
         n_jobs=threads,
     )

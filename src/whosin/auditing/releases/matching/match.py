@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -278,6 +279,39 @@ class Matcher:
             start = stop
         return pieces, kept
 
+    NEW = 2 + len(fields(State))
+    """Columns of :meth:`since`."""
+
+    def begun(self) -> Matcher:
+        """Return one that goes on from here for itself, in one thread: it knows the best so far, and no copies."""
+        other = copy(self)
+        other._state, other._copies, other._kept = self._state.copy(), self._copies.anew(), []
+        other._threads, other._rows, other._last = 1, 0, -1
+        return other
+
+    def since(self, before: Matcher) -> Array:
+        """Return what is new after :meth:`begun` of another one, as :meth:`take` takes it: one row per target."""
+        copies = self._copies.counts()
+        changed = copies > 0
+        for one in fields(State):
+            changed |= getattr(self._state, one.name) != getattr(before._state, one.name)
+        places = np.flatnonzero(changed)
+        return np.column_stack([places, copies[places], self._state.packed(places)])
+
+    def take(self, found: Array, *, copies: bool) -> None:
+        """Take in what was found over other rows, or partly over the same; with copies only over rows that are new."""
+        places = found[:, 0].astype(np.int64)
+        self._state.merge(places, State.unpacked(found[:, 2:]))
+        if copies:
+            self._copies.found[self._copies.place[places]] += found[:, 1].astype(np.int64)
+
+    def follow(self, other: Matcher, rows: int) -> None:
+        """Go on from the best that another one knows, and the copies that it counted in so many rows: a prefix ends."""
+        self._state.set(other._state)
+        self._copies.found[:] += other._copies.found
+        self._rows += rows
+        self._kept.append((self._rows, self._state.copy(), self._copies.counts()))
+
     def result(self) -> RowMatches:
         """Return the answers over all rows."""
         if self._rows == 0:
@@ -361,6 +395,10 @@ class _Copies:
             keys, alive = keys[known] * size + own[known], alive[known]
         keys, _ = self._looked_up(len(self.sizes), keys, alive)
         self.found[:] += np.bincount(keys, minlength=len(self.found))
+
+    def anew(self) -> _Copies:
+        """Return the same with nothing counted."""
+        return _Copies(self.sizes, self.stages, self.place, np.zeros_like(self.found))
 
     def counts(self) -> Indices:
         """Rows so far that equal each target."""

@@ -121,10 +121,50 @@ class State:
         for one in fields(self):
             getattr(self, one.name)[:] = getattr(other, one.name)
 
+    def copy(self) -> State:
+        """Return the same answers, to be updated on their own."""
+        return State(*(getattr(self, one.name).copy() for one in fields(self)))
+
+    def merge(self, places: Indices, other: State) -> None:
+        """Take over what is better in the answers that some targets have over other rows, or partly over the same.
+
+        No sums: the order in which states are merged changes no bit. A row that both have seen counts once: if it is
+        the nearest of both, the second is the nearest of what follows; and where the nearest rows differ, one of them
+        was seen by one side alone.
+        """
+        own = self.part(places)
+        np.maximum(own.matches, other.matches, out=own.matches)
+        better = _before(-other.weight, other.weight_index, -own.weight, own.weight_index)
+        own.weight[better], own.weight_index[better] = other.weight[better], other.weight_index[better]
+        better = _before(-other.power, other.rest, -own.power, own.rest)
+        own.power[better], own.rest[better] = other.power[better], other.rest[better]
+        farther = np.where(own.distance_index == other.distance_index, np.inf, np.maximum(own.distance, other.distance))
+        np.minimum(farther, np.minimum(own.second, other.second), out=own.second)
+        better = _before(other.distance, other.distance_index, own.distance, own.distance_index)
+        own.distance[better], own.distance_index[better] = other.distance[better], other.distance_index[better]
+        for one in fields(self):
+            getattr(self, one.name)[places] = getattr(own, one.name)
+
+    def packed(self, places: Indices) -> Array:
+        """Return some targets as rows of floats, whose whole numbers they hold up to 2**53."""
+        return np.stack([getattr(self, one.name)[places].astype(np.float64) for one in fields(self)], axis=1)
+
+    @classmethod
+    def unpacked(cls, rows: Array) -> State:
+        """Return what :meth:`packed` gave."""
+        whole = {"matches", "weight_index", "power", "distance_index"}
+        parts = zip(fields(cls), rows.T, strict=True)
+        return cls(*(part.astype(np.int64 if one.name in whole else np.float64) for one, part in parts))
+
     @property
     def soft(self) -> Array:
         """The largest soft weight."""
         return np.asarray(-math.log(SMALL) * self.power - np.log(self.rest))
+
+
+def _before(a: NDArray[Any], a_next: NDArray[Any], b: NDArray[Any], b_next: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether pairs of numbers come before others, by the first of the pair and then by the second."""
+    return np.asarray((a < b) | ((a == b) & (a_next < b_next)))
 
 
 def scan_plain(columns: Columns, batches: Sequence[Batch], targets: Targets, state: State) -> Iterator[None]:
