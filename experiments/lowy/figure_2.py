@@ -2,7 +2,7 @@
 
 Two records are multiplied by 100. The text: at C = 50 both ratios are below 0.0123, so "a 10-DP algorithm" is
 0.123-PMP. But replacing a record moves the logits of all candidates by almost the same, and the normaliser takes that
-out: the worst case over all records is 2λ·diam(W)/n, far below the label 2λΔ.
+out: the worst case over all records is at most 2λ·diam(W)/n, far below the label 2λΔ.
 """
 
 from __future__ import annotations

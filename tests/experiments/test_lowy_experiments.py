@@ -271,6 +271,121 @@ def test_readme_quotes_the_results():
     assert [number for number in quoted() if number not in README] == []
 
 
+# --- what the text says of the figures --------------------------------------------------------------------------------
+
+
+def line(name, reading, key):
+    return _common.read(name)[reading][key]["mean"]
+
+
+def rising(values):
+    return list(values) == sorted(values)
+
+
+def falling(values):
+    return list(values) == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("reading", list(_common.READINGS))
+def test_figure_1_ratio_rises_up_to_the_standard_deviation_of_one_only(reading):
+    """Printed: ε̃/ε increases with σ."""
+    ratio, x = line("figure_1", reading, "ratio"), _common.read("figure_1")["x"]
+    one = x.index(1.0)
+    assert rising(ratio[: one + 1])
+    assert falling(ratio[one:])
+
+
+@pytest.mark.parametrize("reading", list(_common.READINGS))
+def test_figure_1_on_records_is_level_and_then_falls(reading):
+    """Printed: ε̃/ε(X) does not depend on σ; true up to σ = 0.5, and at σ = 5 less than a third of it is left."""
+    ratio, x = line("figure_1", reading, "ratio_on_records"), _common.read("figure_1")["x"]
+    level = ratio[: x.index(0.5) + 1]
+    assert max(level) - min(level) < 1e-3
+    assert ratio[-1] < level[0] / 3
+
+
+def test_figure_1_small_deviations_at_a_fixed_label():
+    """At a fixed ε the PMP parameter goes to 0 with σ, in proportion: everybody looks the same."""
+    rng = np.random.default_rng([1, 7])
+    noise, w = rng.standard_normal((8, 1)), np.array([[-1.0], [1.0]])
+    found = [
+        wi.population.exponential(1.0 + sigma * noise, w, epsilon=28.5, clip=10.0, method="exact").pmp.epsilon
+        for sigma in (0.1, 0.01, 0.001)
+    ]
+    assert falling(found)
+    assert found[1] / found[2] == pytest.approx(10.0, rel=0.05)
+    assert found[2] < 0.01
+
+
+def test_figure_2_outliers_make_the_label_and_not_the_promise_equal():
+    """Printed: ε ≈ ε(X), since such pools are nearly worst case. True of 2λΔ and 2λΔ(X), at C = 50; by the definition
+    ε(X) is a hundredth of the label, and of the worst case at most half."""
+    label, restricted, tight, adjacent = (
+        value("figure_2", "sensitivity", key, 50.0)[0] for key in ("label", "restricted", "tight", "adjacent")
+    )
+    assert label / restricted < 1.03
+    assert adjacent < 0.02 * label
+    assert adjacent < 0.5 * tight
+
+
+def test_figure_2_ratios_fall_as_the_threshold_grows():
+    assert falling(line("figure_2", "sensitivity", "ratio"))
+    assert falling(line("figure_2", "sensitivity", "ratio_on_records"))
+    by_definition = line("figure_2", "definition", "ratio_on_records")
+    assert max(by_definition) - min(by_definition) < 0.02  # the definition of ε(X) does not notice the threshold
+
+
+def test_figure_3_ratios_fall_with_the_dimension():
+    """Both with 2λΔ(X), up to d = 50 where records reach the threshold; by the definition ε̃/ε alone."""
+    for reading in _common.READINGS:
+        assert falling(line("figure_3", reading, "ratio"))
+    assert falling(line("figure_3", "sensitivity", "ratio_on_records")[:-1])
+    level = line("figure_3", "definition", "ratio_on_records")[3:]
+    assert max(level) - min(level) < 0.02
+
+
+@pytest.mark.parametrize("reading", ["pool", "label"])
+def test_figure_4_gap_between_the_two_ratios(reading):
+    """ε̃/ε is small everywhere and far below ε̃/ε(X), as printed, however the noise is set."""
+    small, large = (line("figure_4", reading, key) for key in ("ratio", "ratio_on_records"))
+    assert max(small) < 0.04
+    assert min(large) > 0.5
+
+
+def test_figure_4_ratios_rise_with_one_reading_only():
+    """Printed: both ratios increase. So they do to ε = 8 with noise set by ε; set by ε(X), ε̃/ε falls."""
+    for reading in ("pool", "label"):
+        assert rising(line("figure_4", reading, "ratio_on_records"))
+    assert rising(line("figure_4", "label", "ratio")[:-1])
+    assert falling(line("figure_4", "pool", "ratio"))
+
+
+def test_figure_5_ratios_shrink_with_the_threshold_in_part():
+    """ε̃/ε shrinks as C grows, as printed; ε̃/ε(X) does where δ is kept on average, and grows beyond C = 20 where it
+    is kept for every record."""
+    assert falling(line("figure_5", "label", "ratio"))
+    assert falling(line("figure_5", "label", "ratio_average_on_records"))
+    kept = line("figure_5", "label", "ratio_on_records")
+    assert rising(kept[2:])
+    assert kept[-1] > kept[0]
+
+
+def test_figure_5_gap_is_larger_than_that_of_figure_2():
+    """From C = 50 on, as printed: outliers of ten times the spread leave the pool far from worst case."""
+    gap = {}
+    for name, reading in (("figure_2", "sensitivity"), ("figure_5", "label")):
+        place = _common.read(name)["x"].index(100.0)
+        gap[name] = line(name, reading, "ratio_on_records")[place] / line(name, reading, "ratio")[place]
+    assert gap["figure_2"] < 1.05
+    assert gap["figure_5"] > 1.5
+
+
+@pytest.mark.parametrize("reading", ["pool", "label"])
+def test_figure_6_ratios_rise_with_the_dimension(reading):
+    assert rising(line("figure_6", reading, "ratio"))
+    assert rising(line("figure_6", reading, "ratio_on_records"))
+
+
 # --- readings ---------------------------------------------------------------------------------------------------------
 
 

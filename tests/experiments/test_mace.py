@@ -20,6 +20,7 @@ from experiments.mace import (
     FULL,
     NAMES,
     __main__,
+    _classifier,
     _data,
     _measure,
     _models,
@@ -154,6 +155,123 @@ def test_table_of_the_readme_is_that_of_the_results():
     assert _table.markdown() in README
 
 
+# --- what the paper says of the figures -------------------------------------------------------------------------------
+
+
+def cells(row, count="100"):
+    """Value and range by chance of W."""
+    found = row["plug_in_by_cells"][count]
+    return found["value"], found["null"]["range_95"]
+
+
+def test_figure_1_the_best_attacker_is_not_seen_to_beat_the_heuristic():
+    row = _run.read("figure_1")["1a"]["discriminator"]
+    assert row["audit"]["lower"] < row["heuristic"]["upper"]
+    assert row["plug_in_by_cells"]["100"]["null"]["mean"] > 0.1
+
+
+def test_figure_1_kernel_estimate_is_below_the_cells():
+    """As printed; most of the difference is what W has by chance."""
+    one = _run.read("figure_1")
+    for row in (one["1a"]["discriminator"], *one["1b_1c"].values()):
+        assert row["kernel"] < cells(row)[0]
+
+
+def test_figure_1_model_tells_more_than_its_images():
+    two = _run.read("figure_1")["1b_1c"]
+    assert two["discriminator"]["audit"]["lower"] > two["synthetic"]["audit"]["estimate"]
+    assert two["discriminator"]["audit"]["lower"] > 0.0 == two["synthetic"]["audit"]["lower"]
+
+
+def test_figure_1_heuristics_are_below_w_which_chance_explains_in_part():
+    for row in _run.read("figure_1")["1b_1c"].values():
+        assert cells(row)[0] > row["heuristic"]["estimate"]
+        assert cells(row)[1][0] > 0.06
+
+
+@pytest.mark.parametrize(("part", "pair"), [("2a", ("max", "both")), ("2b", ("discriminator", "hybrid"))])
+def test_figure_2_two_numbers_rise_as_much_if_nothing_leaks(part, pair):
+    """W rises from one number in 100 cells to two in 10,000, and so does W by chance; in 100 cells it does not."""
+    found = _run.read("figure_2")
+    for key in [part] + ([f"{part}_wgan"] if f"{part}_wgan" in found else []):
+        one, two = (found[key][name] for name in pair)
+        assert cells(two, "10000")[0] > 2 * cells(one)[0]
+        assert cells(two, "10000")[1][0] > 2 * cells(one)[1][1]
+        assert cells(two)[0] < cells(one)[0] + 0.03
+        assert two["audit"]["lower"] <= one["audit"]["upper"]
+
+
+@pytest.mark.parametrize("model", ["mnist_wgan", "cifar10_wgan"])
+def test_figure_3_heuristic_is_comparable_for_am_only(model):
+    found = _run.read("figure_3")[model]
+    assert found["am"]["heuristic"]["upper"] > found["am"]["audit"]["lower"] > 0.5
+    assert found["accuracy"]["heuristic"]["upper"] < 0.9 == found["accuracy"]["audit"]["lower"]
+
+
+def test_figure_4_boxes_are_exposed_by_the_design():
+    found = _run.read("figure_4")
+    assert found["paper"]["as_printed"]["box"] > found["paper"]["as_printed"]["plain"] + 0.5
+    box, plain = (found["control"][group] for group in ("box", "plain"))
+    assert box["audit"]["lower"] == 0.0 < plain["audit"]["lower"]
+    low, high = cells(box)[1]
+    assert low <= cells(box)[0] <= high
+
+
+def test_figure_5_the_bound_is_far_above_what_is_measured():
+    data = _run.read("figure_5")
+    for name, row in data["measured"].items():
+        if name != "inf":
+            assert row["audit"]["lower"] == 0.0
+            assert row["audit"]["upper"] < math.tanh(float(name) / 2.0) / 2.0
+            assert (
+                row["audit"]["upper"]
+                < data["promised"]["dpsgd_replace"][data["promised"]["epsilon"].index(float(name))]
+            )
+    assert data["measured"]["inf"]["audit"]["lower"] > 0.1
+
+
+def test_figure_6_printed_risks_exceed_the_bound_by_chance():
+    two = _run.read("figure_6")["epsilon"]["2"]
+    assert two["as_printed"][-1] == 1.0 > two["tanh_as_printed"]
+    assert two["as_printed_null_mean"][-1] > two["tanh_as_printed"]
+    assert max(two["audit"]["lower"]) == 0.0
+
+
+def test_figure_7_no_trend_with_the_number_of_images():
+    data = _run.read("figure_7")
+    assert (data["sizes"][0], data["sizes"][-1]) == (10, 100_000)
+    values = [row["value"] for row in data["plug_in_100_cells"]]
+    assert abs(np.corrcoef(np.log(data["sizes"]), values)[0, 1]) < 0.8
+    assert values[-1] < values[0] + 0.02
+    assert all(row["lower"] == 0.0 for row in data["audit"])
+
+
+def test_figure_8_hidden_layer_does_not_tell_more():
+    data = _run.read("figure_8")
+    hidden, output = data["white_box"], data["black_box"]
+    assert cells(hidden, "10000")[0] > 3 * cells(output)[0]
+    assert cells(hidden, "10000")[1][0] > 3 * cells(output)[1][1]
+    assert cells(hidden)[0] < cells(output)[0]
+    assert hidden["audit"]["lower"] <= output["audit"]["upper"]
+
+
+def test_classifier_layers_are_those_printed():
+    """E.3.3: a convolution of 512 filters with kernel 5 and stride 2, two numbers, one output."""
+    torch = pytest.importorskip("torch")
+    images = _data.Images(np.zeros((2, 3, 28, 28), dtype=np.float32), np.array([0, 1]))
+    model = _classifier.train(images, 0, 0)
+    conv, leaky, _, hidden, last = model.body
+    assert (conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride) == (3, 512, (5, 5), (2, 2))
+    assert leaky.negative_slope == 0.2
+    assert (hidden.in_features, hidden.out_features) == (512 * 14 * 14, 2)
+    assert isinstance(last, torch.nn.ReLU)
+    assert (model.head.in_features, model.head.out_features) == (2, 1)
+    hidden_numbers, output = model.answers(images)
+    assert output == pytest.approx(
+        1.0 / (1.0 + np.exp(-hidden_numbers @ model.head.weight.detach().numpy()[0] - model.head.bias.item())), abs=1e-6
+    )
+
+
 # --- the paper's estimates --------------------------------------------------------------------------------------------
 
 
@@ -246,9 +364,11 @@ def test_recipes_of_the_paper_s_sizes():
     run = _run.Run(full=True)
     recipes = {name: _recipes.recipe_of(run, name) for name in _recipes.gans_of(run)}
     members = {"mnist": 7000, "cifar10": 6000, "skin": 1001, "skin64": 1001}
+    assert (_measure.BINS, _measure.DELTA) == (100, 0.05)  # section 6.1, with a tenth of the images as members
     for recipe in recipes.values():
         assert recipe.members == members[recipe.images]
         assert recipe.layers in ("mnist", "cifar10", "skin")
+        assert recipe.images.startswith("skin") or 9 * recipe.members == recipe.non_members
         assert list(recipe.epochs) == sorted(set(recipe.epochs))
     assert recipes["skin_jsgan"].epochs[-1] == 2000
     assert (recipes["skin_jsgan"].sizes[0], recipes["skin_jsgan"].sizes[-1]) == (10, 100_000)

@@ -673,6 +673,46 @@ def test_section_3_4_summary_dp_is_stronger_and_mip_weaker():
             implied.implies(type(source))
 
 
+def ordered_pairs(world):
+    """The rows of every data set and of every one that differs from it in one record, by their members."""
+    members = [set(np.flatnonzero(row)) for row in world.membership]
+    return [(i, j) for i, a in enumerate(members) for j, b in enumerate(members) if len(a - b) == len(b - a) == 1]
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("seed", range(4))
+def test_section_3_4_hypothesis_testing_is_dp(seed, delta):
+    """Kairouz et al.: (ε, δ)-DP iff P(S) + e^ε·Q(not S) ≥ 1 - δ for all adjacent pairs and S; a smaller ε fails one."""
+    law = random_mechanism(np.random.default_rng([seed, 34]), outputs=4)
+    game = wi.worlds.uniform_subsets(range(4), 2).play(law)
+    epsilon = game.dp(delta).epsilon
+
+    def least(eps):
+        """The smallest P(S) + e^ε·Q(not S); with S and its complement exchanged this is the second inequality."""
+        rows = [game.laws[list(pair)] for pair in ordered_pairs(game.world)]
+        return min(p[s].sum() + math.exp(eps) * q[~s].sum() for p, q in rows for s in every_attack(4))
+
+    assert least(epsilon) >= 1 - delta - 1e-12
+    assert least(epsilon - 1e-6) < 1 - delta
+
+
+@pytest.mark.parametrize("n", [2, 4, 6, 8])
+def test_section_3_4_number_of_sets_is_half_as_printed(n):
+    """ "The C(n, n/2) subsets which contain x*, and the C(n, n/2) subsets which do not": each side has half of them."""
+    held = wi.worlds.uniform_subsets(range(n), n // 2).membership[:, 0]
+    assert held.sum() == (~held).sum() == math.comb(n - 1, n // 2 - 1) == math.comb(n, n // 2) // 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_section_3_4_two_data_sets_by_bayes(seed):
+    """ε-DP moves the odds of two adjacent data sets by at most e^ε, and for some pair and output by as much."""
+    game = wi.worlds.uniform_subsets(range(4), 2).play(random_mechanism(np.random.default_rng([seed, 35])))
+    after = game.laws * game.world.prior[:, None] / (game.world.prior @ game.laws)
+    pairs = ordered_pairs(game.world)
+    odds = max((after[a] / after[b]).max() / (game.world.prior[a] / game.world.prior[b]) for a, b in pairs)
+    assert odds == pytest.approx(math.exp(game.dp().epsilon), rel=1e-11)
+
+
 @given(st.floats(0.0, 0.5), st.floats(0.0, 1.0))
 def test_section_3_5_curve_of_mip(eta, fpr):
     """MIP's curve at k = n/2 is min(FPR + 2η, 1), twice the printed slack."""
@@ -724,6 +764,16 @@ def test_section_5_printed_reconstruction_of_one_record_is_not_prevented(n):
     game = wi.worlds.uniform_subsets(range(2 * n), n).play(lambda records: dict.fromkeys(records, 1.0 / n))
     assert game.mip().eta == pytest.approx(1.0 / (2 * n), rel=1e-12)
     assert [game.posterior(record, record) for record in range(2 * n)] == pytest.approx([1.0] * (2 * n), rel=1e-12)
+
+
+def test_section_5_linkage_is_not_prevented():
+    """Which record is whose may be published: it tells nothing about who was in, and a known member's data is found."""
+    pool = {"r1": "Anna", "r2": "Ben", "r3": "Cleo", "r4": "Dan"}
+    game = wi.worlds.uniform_subsets(pool, 2).play(lambda _: {tuple(pool.items()): 1.0})
+    assert game.mip().eta == pytest.approx(0.0, abs=TINY)
+    assert game.pmp().epsilon == 0.0
+    (output,) = game.outputs
+    assert [record for record, person in output if person == "Cleo"] == ["r3"]
 
 
 def test_section_6_mip_has_no_group_privacy():

@@ -234,6 +234,22 @@ def test_theorem_9_proof_is_saved_in_one_dimension_only(eta):
         assert gammaincc(d, radius) > 2 * claimed
 
 
+@pytest.mark.parametrize("order", [1.0, 2.0, 4.0, 16.0])
+def test_theorem_9_constant(order):
+    """Equations 12 and 13 with γ = 1 - α = Mα - γ: coefficients 2 + 1 + 2 + 4 = 9, and 9/2 + e + 2c^{γ-M} ≤ 7.5.
+
+    Equation 12 prints Mα - 2γ in the exponent, which would give 1 + 3/M; the lines after it have Mα - γ.
+    """
+    alpha, gamma = 2 / (order + 2), order / (order + 2)
+    for eta in (0.01, 0.1, 0.499):
+        c = paper_scale(eta, order, 7.5)
+        left = 2 * c ** (-order * alpha) + 3 * c ** (alpha - 1) + 4 * c ** (gamma - order * alpha)
+        assert left <= 9 * c ** -min(1 - alpha, order * alpha - gamma) * (1 + 1e-12)
+        assert 9 / 2 + math.e + 2 * c ** (gamma - order) <= 7.5
+        assert 7.5 * c**-gamma == pytest.approx(eta, rel=1e-9)
+        assert c**gamma == pytest.approx(7.5 / eta, rel=1e-9)
+
+
 # --- lemma 13 ---------------------------------------------------------------------------------------------------------
 
 
@@ -585,6 +601,35 @@ def test_never_more_noise_than_dp_is_false_of_the_printed_scale(name, eta):
     assert ours < dp
 
 
+@pytest.mark.parametrize("eta", ETAS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_section_4_sensitivity_on_the_pool_gives_mip(name, eta):
+    """Laplace noise of scale Δ/ε on the subsets of the pool: ε-DP restricted to it, and η-MIP by theorem 4."""
+    theta = estimates(name, 8, 4)
+    delta = max(float(adjacent(theta, 8, record).max()) for record in range(8))
+    game = play(name, 8, 4, "laplace", common.dp_scale(delta, eta))
+    epsilon = math.log((1 + 2 * eta) / (1 - 2 * eta))
+    assert game.dp().epsilon == pytest.approx(epsilon, rel=1e-9)
+    assert game.mip().eta <= wi.PureDP(epsilon, "replace").implies(wi.MIP).eta + TINY <= eta + 2 * TINY
+
+
+def test_section_4_largest_difference_seen_is_consistent():
+    """ "There is no consistent estimator of the sensitivity": of proposition 11's Δ, a maximum over the pool, there is.
+
+    The largest difference between neighbours seen so far never exceeds Δ and is Δ once the worst pair was drawn; but
+    most pairs tell nothing of it, and none bounds the sensitivity beyond the pool.
+    """
+    theta = estimates("1/sum", 8, 4)
+    steps = np.concatenate([adjacent(theta, 8, record) for record in range(8)])
+    delta = Halves(common.special_data_set(8, "appendix")).sensitivity()
+    rng = np.random.default_rng(48)
+    seen = np.maximum.accumulate(steps[rng.integers(len(steps), size=100 * len(steps))])
+    assert steps.max() == pytest.approx(delta, rel=1e-12)
+    assert seen[-1] == steps.max()
+    assert seen[10] < 0.5 * delta
+    assert np.median(steps) < 0.05 * delta
+
+
 # --- algorithm 1 ------------------------------------------------------------------------------------------------------
 
 
@@ -700,6 +745,17 @@ def test_algorithm_1_quarters_have_twice_the_variance_for_the_mean(n):
         assert estimate == pytest.approx(2 * float(truth), rel=1e-12)
     else:
         assert sum(variance_of_the_mean(half, n // 4) for half in halves) / len(halves) == 2 * truth
+
+
+@pytest.mark.parametrize("budget", [2, 3])
+def test_algorithm_1_estimator_is_biased_and_consistent(budget):
+    """Over all B-tuples of halves E σ̂² = (1 - 1/B)·σ² at M = 2; B/(B - 1) mends it, and B → ∞ does."""
+    theta = Halves(np.array(RECORDS[:6])).theta if budget == 2 else np.array(list(estimates("mean", 4, 2).values()))
+    tuples = np.array(list(itertools.product(theta, repeat=budget)))
+    assert np.mean(np.var(tuples, axis=1)) == pytest.approx((1 - 1 / budget) * np.var(theta), rel=1e-12)
+    assert np.mean(np.var(tuples, axis=1, ddof=1)) == pytest.approx(np.var(theta), rel=1e-12)
+    many = izzo_noise(np.mean, list(RECORDS), eta=0.1, subsets=2000, rng=0) / library_paper_scale(0.1, 1.0)
+    assert float(many) == pytest.approx(moment(list(estimates("mean", 10, 5).values()), 2.0), rel=0.05)
 
 
 def test_algorithm_1_may_see_no_variation_at_all():

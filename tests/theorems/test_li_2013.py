@@ -323,6 +323,13 @@ class TestTheorem48:
         game = wi.worlds.uniform_subsets("ab", 1).play(lambda records: laws[records])
         assert game.membership_privacy().gamma == game.membership_privacy(negative=True).gamma == math.inf
 
+    @pytest.mark.parametrize(("n", "size"), [(4, 2), (5, 3)])
+    def test_theorem_4_8_proof_exchanges_two_sizes(self, n, size):
+        """Before lemma 4.9 the text gives T₁, drawn without t, k - 1 records and T₂ k; it is the other way round."""
+        larger, smaller = TestLemma49.margins(wi.worlds.bounded_independent(range(n), [0.3] * n, size))
+        assert {len(t1) for t1 in larger} == {size}
+        assert {len(t2) for t2 in smaller} == {size - 1}
+
     def test_theorem_4_8_needs_independence(self):
         """A prior of one size that is not conditionally independent, {a,b} or {c,d}, has ratio e^{2ε}."""
         shrink = math.exp(-1.0)
@@ -440,6 +447,33 @@ class TestProposition53:
         game = wi.worlds.all_subsets(range(n)).play(wi.mechanisms.KMax(range(n), k, empty=empty))
         assert game.posterior(n - 1, 0) == 0.0
         assert game.membership_privacy(negative=True).gamma == math.inf
+
+    @pytest.mark.parametrize("k", [2, 3, 4, 9])
+    def test_proposition_5_3_two_conditions_on_gamma(self, k):
+        """Pr[i|c] ≤ min(γ/2, (γ - ½)/γ) at the posterior 2^{k-1}/(2^k - 1): the second condition asks for more."""
+        posterior = Fraction(2 ** (k - 1), 2**k - 1)
+        first, second = 2 * posterior, 1 / (2 * (1 - posterior))
+        assert (first, second) == (Fraction(2**k, 2**k - 1), Fraction(2**k - 1, 2**k - 2))
+        assert first < second
+        belief = wi.MembershipPrivacy(float(second), "uniform").posterior(0.5)[1]
+        assert belief == pytest.approx(float(posterior), rel=1e-11)
+
+    @pytest.mark.parametrize(("n", "k"), [(6, 2), (8, 3)])
+    def test_proposition_5_3_posteriors_of_the_proof(self, n, k):
+        """Pr[i|c_j] is 0 above the largest candidate, ½ from j - k down, and 2^{s-1}/(2^s - 1) for the s candidates."""
+        game = wi.worlds.all_subsets(range(1, n + 1)).play(wi.mechanisms.KMax(range(1, n + 1), k))
+        for j in range(k + 1, n + 1):
+            candidates = range(j - k + 1, (j if j <= n - k else n) + 1)
+            s = len(candidates)
+            for i in range(1, n + 1):
+                expected = 0.5 if i <= j - k else 2 ** (s - 1) / (2**s - 1) if i in candidates else 0.0
+                assert game.posterior(i, j) == pytest.approx(expected, rel=EXACT)
+
+    def test_proposition_5_3_example_of_two_candidates(self):
+        """k = 2, output c_{n-1}: n may be the maximum, and so may n - 2, which can have the next rank as its answer."""
+        n, mechanism = 6, wi.mechanisms.KMax(range(1, 7), 2)
+        maxima = {top for top in range(1, n + 1) if mechanism.law((top,)).get(n - 1, 0.0) > 0.0}
+        assert maxima == {n - 2, n - 1, n}
 
     @pytest.mark.parametrize("k", [2, 3])
     def test_proposition_5_3_needs_a_universe_above_k(self, k):
@@ -707,6 +741,33 @@ class TestRemarks:
         k_max = sum(p * abs(w - top) for w, p in wi.mechanisms.KMax(ranks, 3).law((5, top)).items())
         assert k_max == pytest.approx(1.0)
         assert dp > 40.0
+
+    @pytest.mark.parametrize("k", [2, 3, 7])
+    def test_section_5_1_within_k_ranks(self, k):
+        """The answer of k-Max is less than k ranks from the true maximum, and k - 1 away for some data sets."""
+        ranks = range(1, 21)
+        mechanism = wi.mechanisms.KMax(ranks, k)
+        away = [max(abs(answer - top) for answer in mechanism.law((1, top))) for top in ranks]
+        assert max(away) == k - 1
+
+    @pytest.mark.parametrize("epsilon", [math.log(7 / 6), 1.0])
+    def test_section_5_1_laplace_noise_dominates_the_maximum(self, epsilon):
+        """One record moves the maximum from the lowest to the highest value: the noise is the range over ε or more."""
+        values, law = (
+            (1.0, 2.0, 100.0),
+            wi.mechanisms.Laplace(lambda records: max(records, default=0.0), 99.0 / epsilon),
+        )
+        game = wi.worlds.uniform_subsets(values, 1).play(law)
+        assert game.dp().epsilon == pytest.approx(epsilon, rel=1e-9)
+        less = wi.mechanisms.Laplace(lambda records: max(records, default=0.0), 0.99 * 99.0 / epsilon)
+        assert wi.worlds.uniform_subsets(values, 1).play(less).dp().epsilon > epsilon
+        assert law.scale >= 99.0
+
+    def test_family_5_1_every_record_is_in_with_probability_one_half(self):
+        """D_N has 2^|U| data sets of one probability, and Pr[t] = ½ for every t."""
+        world = wi.worlds.all_subsets(range(5))
+        assert world.prior == pytest.approx(np.full(32, 2.0**-5), rel=EXACT)
+        assert world.inclusion == pytest.approx(np.full(5, 0.5), rel=EXACT)
 
     def test_section_5_2_hipaa(self):
         """1.5 %: no belief can stay below it among 66 candidates; among 100, ε = ln(0.015·99/0.985) ≈ 0.41 will do."""

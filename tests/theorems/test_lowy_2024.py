@@ -167,6 +167,14 @@ class TestLemma3:
         assert outside == 0.0
         assert average > 1.9 * delta, "(3) with δ would need average ≤ e^ε·0 + δ"
 
+    @pytest.mark.parametrize("n", [1, 2, 3])
+    def test_lemma_15_names_the_pool_where_the_data_set_is_meant(self, n):
+        """X_in(x) = {D : x ∈ X}, as printed, are all C(2n, n) halves, none are left for X_out; N is half of that."""
+        world = wi.worlds.uniform_subsets(range(2 * n), n)
+        for x in world.universe:
+            printed = [row for row in world.membership if x in world.universe]
+            assert len(printed) == math.comb(2 * n, n) == 2 * int(world.membership[:, x].sum())
+
     @pytest.mark.parametrize("seed", range(5))
     def test_lemma_3_pure_forms_are_equivalent(self, seed):
         """δ = 0: the same ε fits the posteriors' odds and the conditional laws."""
@@ -238,6 +246,25 @@ class TestProposition5:
         printed = GOLDEN["lowy"]["prop5"][str(n)].removeprefix("ln").strip(" ()")
         top, _, bottom = printed.partition("/")
         assert float(top) / float(bottom or 1) == ratio
+
+    def test_proposition_5_counts_of_the_proof(self):
+        """n = 3: of the ten data sets with 0 at most 2 have one sum mod 6, of those without it at least 1 has each."""
+        game = wi.worlds.uniform_subsets(range(6), 3).play(lambda records: {sum(records) % 6: 1.0})
+        inside, outside = (np.rint(10 * law[0]).astype(int) for law in (game.inside, game.outside))
+        assert (inside.max(), outside.min()) == (2, 1)
+        assert math.log(inside.max() / outside.min()) == pytest.approx(game.pmp().epsilon, rel=EXACT)
+
+    def test_proposition_17_has_its_ratio_turned_round(self):
+        """The proof puts P(S | x ∉ D)/P(S | x ∈ D) equal to Σ in/Σ out; it is Σ out/Σ in."""
+        game = wi.worlds.uniform_subsets(range(4), 2).play(
+            wi.mechanisms.RandomizedResponse(lambda records: 0 in records, math.log(3))
+        )
+        yes = game.outputs.index(True)
+        column = game.laws[:, yes]
+        has = game.world.membership[:, 0]
+        assert game.outside[0, yes] / game.inside[0, yes] == pytest.approx(1 / 3, rel=EXACT)
+        assert column[~has].sum() / column[has].sum() == pytest.approx(1 / 3, rel=EXACT)
+        assert column[has].sum() / column[~has].sum() == pytest.approx(3.0, rel=EXACT)
 
     def test_proposition_5_is_not_for_two(self):
         """n = 2: the construction gives a record away."""
@@ -313,8 +340,13 @@ class TestLemma6:
 
     @pytest.mark.parametrize(("epsilon", "key"), [(0.1, "acc_eps01"), (7.0, "acc_eps7"), (0.123, "acc_eps_0123")])
     def test_lemma_6_printed_numbers(self, epsilon, key):
-        """52.5 % at ε = 0.1, 0.999 at 7, 53 % at 0.123."""
+        """52.5 % at ε = 0.1, 0.999 at 7, 53 % at 0.123; and the same of whoever knows everybody else, from ε-DP."""
         assert wi.PMP(epsilon).accuracy() == pytest.approx(GOLDEN["lowy"][key], rel=EXACT)
+        assert GOLDEN["lowy"][key] == pytest.approx({0.1: 0.525, 7.0: 0.999, 0.123: 0.53}[epsilon], abs=1e-3)
+        known = wi.worlds.one_of_two(range(4), 0, 1, certain=[2])
+        game = known.play(wi.mechanisms.RandomizedResponse(lambda records: 0 in records, epsilon))
+        assert game.dp().epsilon == pytest.approx(epsilon, rel=1e-11)
+        assert game.accuracy(0) == pytest.approx(wi.PureDP(epsilon, "replace").accuracy(), rel=1e-11)
 
 
 class TestLemma8:
@@ -674,6 +706,83 @@ class TestAppendix:
 
 class TestRelatedWork:
     """The notions that the appendix compares with, as games in small worlds."""
+
+    @pytest.mark.parametrize("epsilon", [0.3, 2.0])
+    def test_related_work_one_bit_costs_a_factor_of_two(self, epsilon):
+        """ε for presence is 2ε for a bit of the record: seldom "yes" with one value, often with the other."""
+        assert wi.PureDP(epsilon).implies(wi.PureDP, adjacency="replace").epsilon == pytest.approx(2 * epsilon)
+        middle = 1 / (1 + math.exp(epsilon))
+        yes = {(): middle, ("zero",): middle * math.exp(-epsilon), ("one",): middle * math.exp(epsilon)}
+        presence = [(), ("zero",)], [(), ("one",)]
+        for pair in presence:
+            laws = [np.array([yes[d], 1 - yes[d]]) for d in pair]
+            assert np.abs(np.log(laws[0] / laws[1])).max() <= epsilon + EXACT
+        bit = wi.worlds.uniform_subsets(("zero", "one"), 1).play(lambda d: {"yes": yes[d], "no": 1 - yes[d]})
+        assert bit.dp().epsilon == pytest.approx(2 * epsilon, rel=1e-11)
+
+    def test_li_two_notions_where_pmp_is_one(self):
+        """k-Max keeps beliefs in presence low and rules records out: γ is 7/6 one way, else infinite, and so is ε̃."""
+        k_max = wi.mechanisms.KMax(range(6), 3)
+        everybody, half = (wi.worlds.all_subsets(range(6)), wi.worlds.uniform_subsets(range(6), 3))
+        assert everybody.play(k_max).membership_privacy().gamma == pytest.approx(7 / 6, rel=EXACT)
+        assert everybody.play(k_max).membership_privacy(negative=True).gamma == math.inf
+        assert half.play(k_max).pmp().epsilon == math.inf
+        larger = set()
+        for seed in range(6):
+            game, _ = random_game(seed)
+            ways = np.log(game.inside / game.outside)
+            assert game.pmp().epsilon == pytest.approx(max(ways.max(), -ways.min()), rel=1e-11)
+            larger.add(ways.max() > -ways.min())
+        assert larger == {True, False}
+
+    def test_distributional_dp_where_the_sum_is_known(self):
+        """Values whose sum is known instead of a parity: the rest gives the missing value, and D may be released."""
+        people, total = (1, 2, 3, 4, 5), 6
+        known = [d for size in range(6) for d in itertools.combinations(people, size) if sum(d) == total]
+        for data_set, person in itertools.product(known, people):
+            rest = tuple(p for p in data_set if p != person)
+            assert tuple(sorted((*rest, person)) if sum(rest) + person == total else rest) == data_set
+        game = wi.worlds.explicit(people, dict.fromkeys(known, 1 / len(known))).play(lambda records: {records: 1.0})
+        assert {game.posterior(person, output) for person in (1, 2, 4, 5) for output in game.outputs} == {0.0, 1.0}
+
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+    def test_yeom_dp_bounds_the_advantage(self, epsilon):
+        """Yeom et al.: e^ε - 1, Sablayrolles et al.: ε/2 at prior ½; both above what randomised response attains."""
+        mechanism = wi.mechanisms.RandomizedResponse(lambda records: 0 in records, epsilon)
+        found = wi.worlds.uniform_subsets(range(4), 2).play(mechanism).advantage(0)
+        assert found <= wi.bounds.yeom(epsilon) == min(1.0, math.expm1(epsilon))
+        assert found <= 2 * wi.bounds.sablayrolles(epsilon) - 1 <= epsilon / 2 + EXACT
+        assert found == pytest.approx(math.tanh(epsilon / 2), rel=1e-11)
+
+    @given(st.floats(0.001, 10.0), st.floats(0.0, 0.5))
+    def test_humphries_is_tighter_than_yeom(self, epsilon, delta):
+        """Their bound is the exact ceiling (e^ε - 1 + 2δ)/(e^ε + 1), below e^ε - 1 + δ for every ε and δ."""
+        humphries = wi.bounds.humphries(epsilon, delta)
+        assert humphries == pytest.approx((math.expm1(epsilon) + 2 * delta) / (math.exp(epsilon) + 1), rel=1e-11)
+        assert humphries <= math.expm1(epsilon) + delta
+        assert humphries <= wi.bounds.erlingsson(epsilon, delta) + EXACT
+        assert wi.bounds.humphries(epsilon) <= wi.bounds.yeom(epsilon)
+
+    def test_mahloujifar_counts_as_if_everybody_else_were_known(self):
+        """Their advantage 2Φ(μ/2) - 1 is attained by whoever knows the rest, and not by whoever knows the pool."""
+        records = (0.0, 0.2, 0.5, 1.0)
+        limit = wi.bounds.mahloujifar(1.0)
+        assert limit == pytest.approx(2 * float(ndtr(0.5)) - 1, rel=1e-11)
+        mechanism = wi.mechanisms.Gaussian(sum, scale=1.0)
+        known = wi.worlds.one_of_two(records, 0.0, 1.0, certain=[0.2]).play(mechanism)
+        assert known.advantage(1.0) == pytest.approx(limit, abs=1e-9)
+        pool = wi.worlds.uniform_subsets(records, 2).play(mechanism)
+        assert max(pool.advantage(record) for record in records) < limit - 0.05
+
+    @pytest.mark.parametrize("eta", [0.001, 0.1])
+    def test_izzo_average_and_not_worst_case_over_outcomes(self, eta):
+        """Printed: worst case over outcomes. Revealing with probability 2η is η-MIP, and one outcome is a proof."""
+        game = wi.worlds.uniform_subsets(range(4), 2).play(
+            lambda records: {("surely", 0 in records): 2 * eta, "nothing": 1 - 2 * eta}
+        )
+        assert game.mip().eta == pytest.approx(eta, rel=1e-9)
+        assert game.posterior(0, ("surely", True)) == 1.0
+        assert game.pmp().epsilon == math.inf
 
     def test_corollary_4_local_dp_is_the_pmp_of_one_record(self):
         """n = 1: ε-PMP for all pairs is ε-local DP, here randomised response among four answers."""

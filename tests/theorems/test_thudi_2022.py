@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from theorem_support import random_laws, subsets
 
@@ -161,6 +162,14 @@ class TestDefinition1AndCorollary1:
         assert 1 - game.posterior("x", True) == pytest.approx(1 / (1 + math.exp(1.2) * odds), rel=1e-11)
         assert 1 - game.posterior("x", False) == pytest.approx(1 / (1 + math.exp(-1.2) * odds), rel=1e-11)
 
+    def test_corollary_1_proof_has_an_inequality_reversed(self):
+        """It starts from "positive accuracy ≤ 1/(1 + e^ε(1-p)/p)", which is theorem 1's lower end."""
+        game = wi.worlds.independent("x", 0.3).play(wi.mechanisms.RandomizedResponse(bool, 1.2))
+        lower = wi.PureDP(1.2).posterior(0.3)[0]
+        assert lower == pytest.approx(1 / (1 + math.exp(1.2) * 0.7 / 0.3), rel=EXACT)
+        assert game.posterior("x", True) > lower + 0.4
+        assert game.posterior("x", False) >= lower - EXACT
+
     @given(st.floats(0.0, 15.0))
     def test_corollary_1_equals_theorem_1_at_one_half(self, epsilon):
         """At p = ½ both give one limit on the accuracy of any attack, 1/(1+e^{-ε})."""
@@ -206,11 +215,57 @@ class TestSection23:
         assert rows["Thudi"] == pytest.approx(wi.PureDP(epsilon).accuracy(0.5), rel=EXACT)
 
     def test_table_1_first_values(self):
-        """The three numbers of section 5.1 at ε = 1, written out."""
+        """The numbers of section 5.1, written out: three at ε = 1, two at ε = 2 (the third is a misprint)."""
         rows = self.accuracy_rows(1.0)
         assert rows["Thudi"] == pytest.approx(0.7310585786300049, rel=EXACT)
         assert rows["Erlingsson"] == pytest.approx(0.8160602794142788, rel=EXACT)
         assert rows["Sablayrolles"] == pytest.approx(0.75, rel=EXACT)
+        rows = self.accuracy_rows(2.0)
+        assert rows["Thudi"] == pytest.approx(0.8807970779778823, rel=EXACT)
+        assert rows["Sablayrolles"] == pytest.approx(1.0, rel=EXACT)
+
+    @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
+    @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+    def test_section_2_3_earlier_bounds_hold(self, epsilon, delta):
+        """Advantage e^ε - 1 (Yeom et al., δ = 0) and 1 - e^{-ε} + δe^{-ε} (Erlingsson et al.): not below the best."""
+        mechanism = wi.mechanisms.RandomizedResponse(lambda records: bool(records), epsilon, delta)
+        best = wi.worlds.independent("x", 0.5).play(mechanism).advantage("x")
+        erlingsson = wi.bounds.erlingsson(epsilon, delta)
+        assert erlingsson == pytest.approx(1 - math.exp(-epsilon) + delta * math.exp(-epsilon), rel=EXACT)
+        assert best <= erlingsson + EXACT
+        if delta == 0.0:
+            assert best <= wi.bounds.yeom(epsilon) <= max(1.0, math.expm1(epsilon))
+            assert 0.5 + erlingsson / 2 == pytest.approx(1 - math.exp(-epsilon) / 2, rel=EXACT)
+
+    @pytest.mark.parametrize("fpr", [0.001, 0.1])
+    def test_section_2_3_precision_at_a_false_positive_rate(self, fpr):
+        """Jayaraman et al.: at a fixed FPR the precision has a limit below 1 for δ > 0 too, attained by revealing."""
+        epsilon, delta, prior = 1.0, 0.01, 0.1
+        row = next(r for r in wi.bounds.table(epsilon, delta, prior, fpr) if r.name.startswith("Jayaraman"))
+        tpr = float(wi.ApproxDP(epsilon, delta).tpr_at(fpr))
+        assert tpr == pytest.approx(math.exp(epsilon) * fpr + delta, rel=1e-9)
+        assert row.value == pytest.approx(prior * tpr / (prior * tpr + (1 - prior) * fpr), rel=1e-9)
+        assert row.value < 1.0 == wi.ApproxDP(epsilon, delta).posterior(prior)[1]
+
+    def test_section_2_3_best_before_for_low_and_for_high_epsilon(self):
+        """Sablayrolles et al. up to ε = 1.594, Erlingsson et al. beyond."""
+        gap = lambda e: wi.bounds.sablayrolles(e) - (0.5 + wi.bounds.erlingsson(e) / 2)  # noqa: E731
+        at = float(brentq(gap, 0.5, 1.9))
+        assert at == pytest.approx(1.594, abs=5e-4)
+        assert all(gap(e) < 0 for e in np.linspace(0.01, at - 0.01, 50))
+        assert all(gap(e) > 0 for e in np.linspace(at + 0.01, 1.99, 50))
+
+    @given(st.floats(0.01, 12.0))
+    def test_section_5_1_closer_to_one_for_small_and_to_the_other_for_large(self, epsilon):
+        """The distance to Sablayrolles et al. is of order ε³, to Erlingsson et al. ε; for large ε ε - 2 and e^{-ε}."""
+        rows = self.accuracy_rows(epsilon)
+        linear, falling = (rows[name] - rows["Thudi"] for name in ("Sablayrolles", "Erlingsson"))
+        if epsilon < 1.5:
+            assert linear <= epsilon**3 / 48 + EXACT
+            assert linear < falling
+        if epsilon > 2.0:
+            assert falling <= math.exp(-epsilon) / 2
+            assert falling < linear
 
     def test_section_5_1_printed_erlingsson_value_is_a_misprint(self):
         """At ε = 2 the formula 1 - e^{-ε}/2 gives 93.233 %, printed 95 %."""
@@ -256,6 +311,25 @@ class TestSection4:
         epsilon = wi.PureDP(10.0).implies(wi.PureDP, sample_rate=0.01).epsilon
         assert epsilon == pytest.approx(math.log(1 + 0.01 * (math.exp(10) - 1)), rel=EXACT)
         assert round(epsilon, 2) == 5.4
+
+    def test_section_4_1_sampling_the_data_goes_on_helping(self):
+        """(1 - t)/t is below e^{-t} for t above 0.659 and above it below; it has no limit, so the belief goes to 0."""
+        at = float(brentq(lambda t: (1 - t) / t - math.exp(-t), 0.1, 0.9))
+        assert at == pytest.approx(0.659, abs=5e-4)
+        for t in (0.7, 0.9):
+            assert (1 - t) / t < math.exp(-t)
+        beliefs = [wi.PureDP(1.0).posterior(t)[1] for t in (0.5, 0.1, 1e-3, 1e-6)]
+        assert beliefs == sorted(beliefs, reverse=True)
+        assert beliefs[-1] < 3e-6
+        batches = [wi.PureDP(1.0).implies(wi.PureDP, sample_rate=t).posterior(0.5)[1] for t in (0.5, 0.1, 1e-3, 1e-6)]
+        assert batches == sorted(batches, reverse=True)
+        assert batches[-1] > 0.5
+
+    @given(st.floats(0.01, 0.5))
+    def test_section_4_1_epsilon_alone_ends_at_the_prior(self, prior):
+        """The same of ε as of batches: at ε = 0 the belief is still the prior, which only sampling the data lowers."""
+        assert wi.PureDP(0.0).posterior(prior) == pytest.approx((prior, prior), rel=EXACT)
+        assert wi.PureDP(1e-6).posterior(prior)[1] > prior > wi.PureDP(1.0).posterior(prior / 10)[1]
 
     @pytest.mark.parametrize(("rate", "epsilon"), [(0.01, 10.0), (0.2, 3.0), (0.5, 1.0)])
     def test_section_4_1_printed_law_is_violated(self, rate, epsilon):
@@ -403,6 +477,14 @@ class TestSection53:
         assert value == pytest.approx(GOLDEN["fig6_max_adv_eps2"], rel=EXACT)
         assert 2 * (wi.PureDP(2.0).posterior(0.5)[1] - 0.5) == pytest.approx(math.tanh(1.0), rel=EXACT)
 
+    def test_section_5_3_half_is_far_from_the_peak_for_large_epsilon(self):
+        """At ½ the advantage is tanh(ε/2), at most 1; at its best prior 2tanh(ε/4), which goes to 2."""
+        for epsilon, share in ((0.5, 0.98), (4.0, 0.64), (12.0, 0.51)):
+            peak = 1 / (1 + math.exp(epsilon / 2))
+            at_peak = 2 * (wi.PureDP(epsilon).posterior(peak)[1] - peak)
+            at_half = 2 * (wi.PureDP(epsilon).posterior(0.5)[1] - 0.5)
+            assert at_half / at_peak == pytest.approx(share, abs=0.01)
+
     @pytest.mark.parametrize("epsilon", [0.5, 2.0])
     def test_section_5_3_is_attained(self, epsilon):
         """Randomised response at prior p* reaches 2tanh(ε/4)."""
@@ -495,6 +577,16 @@ class TestSection6:
         """ln(1/B)/ln L is negative for every L < 1; it is ln B/ln L that counts deletions."""
         least = self.least(0.01, 1.0)
         assert math.log(1 / 0.8) / math.log(least) < 0 < math.log(0.8) / math.log(least)
+
+    def test_section_6_far_below_a_linear_trend(self):
+        """Printed: "marginally lower than a linear trend". Where the size is ten times that at which the capacity
+        crosses a line through 0, it is about a hundredth of the line, whatever the slope and the sign of ε."""
+        for sign, slope in itertools.product((-1.0, 1.0), (0.3, 1.0, 3.0)):
+            capacity = lambda c, s=sign: math.log(0.8) / -math.log1p(math.exp(s) * c / (10_000 - c))  # noqa: E731
+            at = float(brentq(lambda c, m=capacity, a=slope: m(c) - a * c, 1.0, 900.0))
+            assert capacity(10 * at) == pytest.approx(0.01 * slope * 10 * at, rel=0.15)
+            if sign > 0:
+                assert wi.unlearning.deletion_capacity(1.0, 10 * at / 10_000, 0.8) == math.floor(capacity(10 * at))
 
     def test_section_6_no_deletion_can_be_skipped_in_large_training_sets(self):
         """N = 10⁴, ε = 1, B = .8: one request is covered up to an expected training set of 842.24, not beyond."""

@@ -128,6 +128,7 @@ def test_definition_1_advantage_of_an_attack_is_twice_its_accuracy_minus_one(p):
             assert 2 * (tp + tn) - 1 == pytest.approx(inside[guess].sum() - outside[guess].sum())
     known_in, known_out = experiment_1(range(6), {0, 1, 2}, lambda z: {z <= 2: 1.0})
     tells = np.array([False, True])
+    assert advantage_at_prior(wi.Roc.from_likelihoods(known_in, known_out), p) == 1.0
     for guess, advantage in ((tells, 1.0), (~tells, -1.0)):
         tp, _, _, tn = confusion(guess, known_in, known_out, p)
         assert 2 * (tp + tn) - 1 == pytest.approx(advantage)
@@ -591,3 +592,39 @@ def test_equation_8_metrics_need_a_positive_denominator():
     """A ratio whose denominator turns negative for some attack has no meaning and is refused."""
     with pytest.raises(wi.errors.InputError, match="denominator"):
         RatioMetric((0, 1, 0, 0, 0), (0, 1, -1, 0, 0))(wi.PureDP(1.0).roc, 0.5)
+
+
+@pytest.mark.parametrize("p", PRIORS)
+@pytest.mark.parametrize("seed", range(3))
+def test_appendix_b_five_metrics_are_of_the_family(p, seed):
+    """Accuracy, PPV, TPR, TNR and WA by the weights of equation 8 are the ratios of appendix B, for all classifiers."""
+    w = (0.7, 0.2, 0.4, 0.9)
+    weighted = RatioMetric((0, w[0], 0, 0, w[1]), (0, w[0], w[2], w[3], w[1]), name="WA")
+    accuracy = RatioMetric((0, 1, 0, 0, 1), (0, 1, 1, 1, 1))
+    inside, outside = random_laws(np.random.default_rng([seed, 50]))
+    for guess in every_classifier(5):
+        tp, fp, fn, tn = confusion(guess, inside, outside, p)
+        printed = {
+            accuracy: (tp + tn, tp + fp + tn + fn),
+            PPV: (tp, tp + fp),
+            TPR: (tp, tp + fn),
+            TNR: (tn, fp + tn),
+            weighted: (w[0] * tp + w[1] * tn, w[0] * tp + w[1] * tn + w[2] * fp + w[3] * fn),
+        }
+        for metric, (top, bottom) in printed.items():
+            if bottom > 1e-15:
+                assert value(metric, guess, inside, outside, p) == pytest.approx(top / bottom, abs=1e-13)
+    roc = wi.Roc.from_likelihoods(inside, outside)
+    for metric in (accuracy, PPV, TPR, TNR, weighted):
+        assert metric(roc, p) == pytest.approx(best_value(metric, inside, outside, p), abs=1e-12)
+    assert accuracy(roc, p) == pytest.approx(wi.risks.accuracy(roc, p), abs=1e-12)
+
+
+@given(st.floats(1e-6, 1e6), st.floats(0.01, 0.99))
+def test_equation_23_and_the_monotone_odds(ratio, p):
+    """(x - 1)/(x + 1) = tanh(½ ln x) rises with x; at x = odds times ratio it is f_p, so that theorem 2 may plug in."""
+    x = p / (1 - p) * ratio
+    assert (x - 1) / (x + 1) == pytest.approx(math.tanh(0.5 * math.log(x)), abs=1e-12)
+    assert f_p(ratio, 1.0, p) == pytest.approx(math.tanh(0.5 * math.log(x)), abs=1e-12)
+    assert (1.1 * x - 1) / (1.1 * x + 1) > (x - 1) / (x + 1)
+    assert abs(f_p(ratio, 1.0, p)) <= wi.bounds.mace_pointwise(abs(math.log(ratio)), p) + 1e-12

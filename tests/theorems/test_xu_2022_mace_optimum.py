@@ -443,6 +443,18 @@ def equation_20(metric, p, accuse, label):
     return top / (b01 * p + b00 - b00 * p + b0 + (b11 - b10 - b01 + b00) * found + (b10 - b00) * accused)
 
 
+@given(st.integers(0, 10_000))
+def test_equation_20_is_the_metric_of_the_counts(seed):
+    """With labels in the ratio of the prior the constants e and h give equation 8 on the sample's TP, FP, FN and TN."""
+    rng = np.random.default_rng(seed)
+    metric = RatioMetric(rng.uniform(-1, 1, 5).tolist(), rng.uniform(0.1, 1, 5).tolist())
+    label, accuse = np.repeat([1, -1], [6, 14]), rng.choice([-1, 1], 20)
+    answer = np.where(accuse == 1, 1.0, 0.0)
+    tpr, fpr = answer[label == 1].mean(), answer[label == -1].mean()
+    top, bottom = metric._linear(0.3)
+    assert equation_20(metric, 0.3, accuse, label) == pytest.approx(top.at(fpr, tpr) / bottom.at(fpr, tpr), rel=1e-10)
+
+
 @pytest.mark.parametrize("metric", [F1, PPV, wi.risks.weighted_accuracy(0.3)], ids=["F1", "PPV", "weighted"])
 def test_theorem_8_consistent_for_each_attack(metric):
     """Scores above ½ accused on N(1, 1) against N(0, 1), p = .2: the measure goes to its value on the true rates."""
