@@ -112,7 +112,7 @@ def markdown() -> str:
 
 
 def problems() -> list[str]:
-    """Return the statements without a test that calls the library or, where it says so, in the errata; lost pictures."""
+    """Return statements without a test that calls the library, or in the errata where they are wrong; lost pictures."""
     found, errata = [], ERRATA.read_text(encoding="utf-8")
     for paper, statement, status, tests, picture in rows():
         if status in ("loose", "corrected", "refuted") and not any(f"`{name}`" in errata for name in tests):
