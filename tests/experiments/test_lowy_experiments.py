@@ -411,6 +411,11 @@ def test_the_closest_reading_of_figure_1_is_off_by_a_factor():
     assert row["distance"] == pytest.approx(0.075 / row["ratio"] - 1.0, rel=1e-9)
     assert row["distance"] > 0.25
     assert row["pmp"] == pytest.approx(value("figure_1", "sensitivity", "pmp", 1.0)[0], rel=1e-9)
+    away = []
+    for key, printed in (("pmp", 2.14), ("label_2C", 28.5), ("ratio_2C", 0.075)):
+        mean, deviation = value("figure_1", "sensitivity", key, 1.0)
+        away.append(abs(printed - mean) / deviation)
+    assert [round(one, 1) for one in away] == [0.4, 0.7, 1.0]  # of a single trial
 
 
 def test_one_direction_by_enumeration():

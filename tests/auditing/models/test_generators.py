@@ -80,6 +80,17 @@ def test_every_query_of_one_model_is_answered(overfitted):
             assert "combination of discriminator, nearest" in found.query
 
 
+def test_equation_4_is_the_pair_of_score_and_distance(overfitted):
+    pair, near = (
+        audit_generator(overfitted, TRAIN, HOLDOUT, query=query, n_samples=300, rng=0)._evidence.experiment
+        for query in ("hybrid", "nearest")
+    )
+    assert pair.names == ("discriminator", "nearest")
+    for both, alone, records in ((pair.members, near.members, TRAIN), (pair.non_members, near.non_members, HOLDOUT)):
+        assert both[:, 0] == pytest.approx(discriminator_scores(overfitted, records)[:, 0], abs=1e-6)
+        assert both[:, 1] == pytest.approx(np.ravel(alone), abs=1e-6)
+
+
 def test_the_same_seed_gives_the_same_audit(overfitted):
     first, again = (audit_generator(overfitted, TRAIN, HOLDOUT, query="hybrid", rng=5) for _ in range(2))
     assert first.to_dict() == again.to_dict()
