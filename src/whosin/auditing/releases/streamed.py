@@ -2,7 +2,7 @@
 
 Rows of a release are taken in random classes (:func:`size_classes`): the first so many rows at random, the next so
 many, and within a class in the order of the file. The small classes are read together and the large ones each on its
-own, so a release is read three times for its rows and two or three times for its columns, and never held.
+own, so a release is read three to six times for its rows and two or three times for its columns, and never held.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
 from whosin.tables import StreamEncoder, Table, TableStream
 
-__all__ = ["match_stream", "rows_of", "size_classes"]
+__all__ = ["match_stream", "readings", "rows_of", "size_classes"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -33,7 +33,7 @@ MOST_ROWS = 2**19
 SMALL_BLOCK, FEW_BLOCKS = 2**14, 8
 """A reading has so many blocks at least, unless they would be as small as that."""
 SHARED = 6
-"""Classes that are no more than this part of the stream together share a reading."""
+"""Classes share a reading while they are no more than this part of the stream, and than those few blocks, together."""
 
 
 def size_classes(rows: int, rng: np.random.Generator) -> tuple[tuple[int, ...], NDArray[np.uint8]]:
@@ -69,10 +69,7 @@ def match_stream(
     """
     matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, n_jobs=1, rows=stream.rows)
     counts, most, done = np.bincount(classes), min(stream.block_rows, MOST_ROWS), 0
-    plan = [
-        (group, _cuts(stream.rows, int(counts[group].sum()), most))
-        for group in _passes(counts, max(most, stream.rows // SHARED))
-    ]
+    plan = readings(counts, most)
     slim = _for_blocks(encoder)
     for group, cuts in plan:
         items = [(start, stop, classes[start:stop]) for start, stop in cuts]
@@ -147,6 +144,13 @@ def rows_of(stream: TableStream, encoder: StreamEncoder, rows: NDArray[np.int64]
         first, last = np.searchsorted(rows, [start, start + frame.height])
         parts.append(frame[rows[first:last] - start])
     return encoder.table(pl.concat(parts), 0)
+
+
+def readings(counts: NDArray[np.int64], most: int) -> list[tuple[list[int], list[tuple[int, int]]]]:
+    """For classes of so many rows: those that share a reading, and its blocks of at most ``most`` rows of theirs."""
+    rows = int(counts.sum())
+    groups = _passes(counts, max(most, min(rows // SHARED, FEW_BLOCKS * most)))
+    return [(group, _cuts(rows, int(counts[group].sum()), most)) for group in groups]
 
 
 def _passes(counts: NDArray[np.int64], most: int) -> list[list[int]]:

@@ -1,0 +1,255 @@
+"""Blocks of a release on worker processes: python benchmarks/release_blocks.py.
+
+Audits the releases of streaming.py twice: in one process on one thread, and on a Dask cluster of two worker processes
+on this machine, which read their own rows. Compiled code is loaded and workers are started before the clock. Each side
+runs in a fresh process; the answers of the sides must be equal. Memory is the largest resident memory of a process.
+Other load on the machine stretches wall seconds: the ratio speaks of idle cores only. Writes
+benchmarks/results/release_blocks.json, with what the figures come to for a billion rows, a million records and a
+hundred workers.
+
+small        1 million released rows against 10,000 and 10,000
+middle       2 million released rows against 10,000 and 10,000
+full         10 million released rows against 100,000 and 100,000: some 10 minutes on idle cores
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import _common
+import streaming
+
+TASKS = {"small": (1_000_000, 10_000), "middle": (2_000_000, 10_000), "full": (10_000_000, 100_000)}
+SIDES = ("one process", "two workers")
+WORKERS = 2
+ANSWER = 11
+"""Numbers that come back for a record: class, place, copies and the eight of a state."""
+PAPER = {"rows": 10**9, "records": 10**6, "workers": 100}
+
+
+def load() -> None:
+    """Load the compiled code and what else is loaded late."""
+    import numba  # noqa: F401
+    import numpy as np
+    import polars  # noqa: F401
+    import sklearn.ensemble
+    import sklearn.linear_model  # noqa: F401
+
+    from whosin.auditing.releases.matching.match import match_rows
+
+    cells, table = np.zeros((2, 2), dtype=np.int32), np.zeros(1)
+    match_rows(cells, cells, [table, table], numbers=[None, table], ranks=[None, table], method="compiled")
+
+
+def used() -> dict[str, float]:
+    """CPU seconds and largest memory of this process."""
+    return {"process": os.getpid(), "cpu_seconds": time.process_time(), "peak_mebibytes": _common.peak_mebibytes() or 0}
+
+
+class Traffic:
+    """Counts blocks, the bytes that come back from them, and those of a task's function, which each worker gets."""
+
+    def __init__(self) -> None:
+        from whosin.auditing.releases import streamed
+
+        self.blocks, self.back, self.sent = 0, 0, 0
+        carried = streamed.tasks.stream
+
+        def counted(function, items, **options):
+            if not isinstance(function, streamed._Block):
+                yield from carried(function, items, **options)
+                return
+            import cloudpickle
+
+            self.sent += len(cloudpickle.dumps(function))
+            for number, value in carried(function, items, **options):
+                self.blocks, self.back = self.blocks + 1, self.back + value.nbytes
+                yield number, value
+
+        streamed.tasks.stream = counted
+
+
+def audit(path: Path, count: int) -> Callable[[], dict]:
+    """A whole audit on one thread, or on the active backend."""
+    import whosin as wi
+
+    train, holdout = (side.head(count) for side in streaming.records())
+    reading: dict[str, float] = {}
+
+    def progress(share: float) -> None:
+        for name, from_share in (("columns", 0.07), ("blocks", 0.7)):
+            if share >= from_share - 1e-9 and name not in reading:
+                reading[name] = time.perf_counter()
+
+    def run() -> dict:
+        start = time.perf_counter()
+        found = wi.audit_synthetic(train, holdout, path, n_jobs=1, rng=0, progress=progress)
+        return {
+            "advantage": [found.advantage.estimate, found.advantage.lower, found.advantage.upper],
+            "copies": list(found.copies),
+            "fingerprint": found.fingerprints["synthetic"],
+            "columns_seconds": reading["columns"] - start,
+            "blocks_seconds": reading["blocks"] - reading["columns"],
+            "rest_seconds": time.perf_counter() - reading["blocks"],
+        }
+
+    return run
+
+
+def measure(side: str, path: Path, count: int) -> dict:
+    """Run one side in this process."""
+    load()
+    if side == SIDES[0]:
+        return _common.measured(side, audit(path, count)) | {"workers": []}
+    import joblib
+    from distributed import Client, LocalCluster
+
+    traffic = Traffic()
+    with (
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None, memory_limit="2GiB") as cluster,
+        Client(cluster) as client,
+        joblib.parallel_config(backend="dask", client=client),
+    ):
+        sys.path.insert(0, str(_common.HERE))
+        client.wait_for_workers(WORKERS)
+        client.run(sys.path.insert, 0, str(_common.HERE))
+        client.run(load)
+        before = client.run(used)
+        found = _common.measured(side, audit(path, count))
+        after = client.run(used)
+    workers = [
+        {
+            "cpu_seconds": after[name]["cpu_seconds"] - one["cpu_seconds"],
+            "peak_mebibytes": after[name]["peak_mebibytes"],
+        }
+        for name, one in before.items()
+    ]
+    return found | {
+        "workers": workers,
+        "blocks": traffic.blocks,
+        "back_bytes": traffic.back,
+        "sent_bytes": traffic.sent,
+    }
+
+
+def exchanged(rows: int, better: float) -> float:
+    """Rows of answers that come back for each record, if a block betters ``better`` times its share of the rows so far.
+
+    The first reading starts from nothing: each of its blocks returns every record, after each class.
+    """
+    first, *others = _readings(rows)
+    total, before = float(first[1] * first[2]), first[0]
+    for chosen, _, blocks in others:
+        total += better * min(1.0, chosen / before / blocks) * blocks
+        before += chosen
+    return total
+
+
+def _readings(rows: int) -> list[tuple[int, int, int]]:
+    """Rows, classes and blocks of each reading of a release."""
+    import numpy as np
+
+    from whosin.auditing.releases import streamed
+    from whosin.auditing.releases.release_size import sizes_up_to
+
+    counts = np.diff(sizes_up_to(rows), prepend=0)
+    plan = streamed.readings(counts, streamed.MOST_ROWS)
+    return [(int(counts[group].sum()), len(group), len(cuts)) for group, cuts in plan]
+
+
+def model(task: str, two: dict) -> dict:
+    """What a pair, a row and a record cost, and what that comes to for the sizes of ``PAPER``.
+
+    A pair costs less in larger releases, as more is passed over: taken as it is here, the time is an upper estimate.
+    """
+    rows, records = TASKS[task][0], 2 * TASKS[task][1]
+    pair = sum(one["cpu_seconds"] for one in two["workers"]) / (rows * records)
+    row, tail = two["values"]["columns_seconds"] / rows, two["values"]["rest_seconds"] / records
+    sent, width = two["sent_bytes"] / records / len(_readings(rows)), 8 * ANSWER
+    base, slope = exchanged(rows, 0.0), exchanged(rows, 1.0) - exchanged(rows, 0.0)
+    better = max(0.0, two["back_bytes"] / records / width - base) / slope
+    large, many, workers = PAPER["rows"], PAPER["records"], PAPER["workers"]
+    return {
+        "seconds_per_pair": pair,
+        "caller_seconds_per_row": row,
+        "caller_seconds_per_record": tail,
+        "bytes_back_per_record": two["back_bytes"] / records,
+        "bytes_sent_per_record_worker_and_reading": sent,
+        "bettered_per_share_of_rows": better,
+        "paper": {
+            **PAPER,
+            "worker_hours": pair * large * many / 3600 / workers,
+            "caller_hours": (row * large + tail * many) / 3600,
+            "gibibytes_back": exchanged(large, better) * width * many / 2**30,
+            "gibibytes_sent_to_each_worker": sent * many * len(_readings(large)) / 2**30,
+            "caller_gibibytes_of_row_classes": 9 * large / 2**30,
+        },
+    }
+
+
+def run_task(task: str, folder: Path) -> dict:
+    """Measure both sides of a task and check that they agree."""
+    rows, count = TASKS[task]
+    python, path = _common.whosin_python(), folder / "release.parquet"
+    _common.run_side(python, "streaming.py", "--write", str(path), str(rows))
+    sides = {
+        side: _common.run_side(python, Path(__file__).name, "--run", side, str(path), str(count)) for side in SIDES
+    }
+    one, two = (sides[side] for side in SIDES)
+    for name in ("advantage", "copies", "fingerprint"):
+        if one["values"][name] != two["values"][name]:
+            raise SystemExit(f"{task}: the sides differ in {name}")
+    ratio = one["wall_seconds"] / two["wall_seconds"]
+    return {"sides": sides, "speed_of_two_workers": ratio, "load": os.getloadavg()[0], "cost_model": model(task, two)}
+
+
+def show(found: dict[str, dict]) -> None:
+    """Print what was measured."""
+    table = []
+    for task, result in found.items():
+        for side, one in result["sides"].items():
+            own = max((worker["peak_mebibytes"] for worker in one["workers"]), default=one["peak_mebibytes"])
+            cpu = one["cpu_seconds"] + sum(worker["cpu_seconds"] for worker in one["workers"])
+            table.append((f"{task}, {side}", f"{one['wall_seconds']:.1f}", f"{cpu:.1f}", f"{own:.0f}"))
+        table.append((f"{task}, ratio", f"{result['speed_of_two_workers']:.2f}", "", ""))
+    _common.print_table(("task", "wall s", "CPU s", "peak MiB a worker"), table)
+    print(json.dumps({task: result["cost_model"] for task, result in found.items()}, indent=1))
+
+
+def main() -> int:
+    """Measure every task, or one side in this process."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
+    parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.run:
+        side, path, count = options.run
+        print(json.dumps(measure(side, Path(path), int(count))))
+        return 0
+    written = _common.RESULTS / "release_blocks.json"
+    found = json.loads(written.read_text(encoding="utf-8"))["tasks"] if written.exists() else {}
+    for task in options.tasks:
+        print(task, file=sys.stderr, flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            found[task] = run_task(task, Path(folder))
+        content = {
+            "benchmark": "release_blocks",
+            "machine": _common.machine(),
+            "versions": {name: version(name) for name in (*streaming.PACKAGES, "dask", "distributed")},
+            "tasks": found,
+        }
+        _common.write_results("release_blocks", content)
+    show(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
