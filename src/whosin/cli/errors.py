@@ -8,6 +8,7 @@ code   meaning
 70     a mistake in whosin itself; with ``WHOSIN_DEBUG=1`` in the environment the traceback comes too
 74     the machine: the disk is full, a device fails, the memory does not suffice
 130    stopped from the keyboard
+143    told to end (SIGTERM), as batch systems do when the time is over; a journal has what was done
 =====  ============================================================================================================
 
 Which exceptions are expected is a closed set: :class:`whosin.errors.WhosinError`, ``OSError`` and ``MemoryError``. A
@@ -16,14 +17,17 @@ reader of the output that goes away (``whosin ... | head``) ends the command in 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import inspect
 import os
 import re
+import signal
 import sqlite3
 import sys
+import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, NoReturn
 
@@ -34,7 +38,7 @@ from whosin.errors import WhosinError
 
 __all__ = ["clean_errors"]
 
-NOBODY_READS, INPUT, BUG, MACHINE, STOPPED = 1, 2, 70, 74, 130
+NOBODY_READS, INPUT, BUG, MACHINE, STOPPED, TOLD = 1, 2, 70, 74, 130, 143
 DEBUG = "WHOSIN_DEBUG"
 _OPTIONS = {
     "delta": "promised_delta",
@@ -60,11 +64,14 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            command(*args, **kwargs)
+            with _ended_like_an_interrupt():
+                command(*args, **kwargs)
             if sys.stdout is not None:
                 sys.stdout.flush()
         except (typer.Exit, typer.Abort, typer.BadParameter, SystemExit):
             raise
+        except _Terminated:
+            _end("Ended by SIGTERM; a journal keeps what was done.", TOLD)
         except KeyboardInterrupt:
             _end("Stopped.", STOPPED)
         except BrokenPipeError:
@@ -73,6 +80,28 @@ def clean_errors(command: Callable[..., None]) -> Callable[..., None]:
             _end(*_told(error, command))
 
     return run
+
+
+class _Terminated(KeyboardInterrupt):
+    """Another process told this one to end: what is ready is kept as after Ctrl-C."""
+
+
+@contextlib.contextmanager
+def _ended_like_an_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise where it would end the process at once; nothing but in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: Any) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one does not cut the cleaning up short
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _named(message: str, command: Callable[..., None]) -> str:

@@ -15,6 +15,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
@@ -28,6 +29,7 @@ from whosin.parallel.clusters import Found, Keep, Numbered, on_dask, on_ray
 from whosin.parallel.fingerprint import versions
 from whosin.parallel.journal import Journal
 from whosin.parallel.one_thread import one_thread
+from whosin.parallel.orphans import end_with
 from whosin.parallel.safe_path import safe_path
 from whosin.parallel.task_errors import TaskError, numbered_call
 from whosin.parallel.threads import Progress, number_of_threads
@@ -214,7 +216,7 @@ def _carried(
         return _in_threads(functools.partial(_quietly, function), numbered, workers, keep)
     if workers == 1:
         return _here(functools.partial(_quietly, function), numbered, keep)
-    return _by_joblib(functools.partial(_quietly, function), numbered, n_jobs, keep)
+    return _by_joblib(functools.partial(_beside, function, os.getpid()), numbered, n_jobs, keep)
 
 
 def _here(call: Callable[[Any], Any], numbered: Numbered, keep: Keep) -> Found:
@@ -304,6 +306,12 @@ def _elsewhere(item: Any, *, expected: dict[str, str], function: Callable[[Any],
         raise InputError(f"workers take the packages of the caller, for the same results: one has {differ}")
     with joblib.parallel_config(backend="sequential"):
         return _quietly(function, item)
+
+
+def _beside(function: Callable[[Any], Any], caller: int, item: Any) -> Any:
+    """Do a task in a process of this machine, which ends with its caller."""
+    end_with(caller)
+    return _quietly(function, item)
 
 
 def _quietly(function: Callable[[Any], Any], item: Any) -> Any:

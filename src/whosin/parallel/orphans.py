@@ -1,0 +1,30 @@
+"""Worker processes that end with the process that started them, also where that was killed and could tell nobody."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+__all__ = ["end_with"]
+
+PAUSE = 0.5
+"""Seconds between two looks."""
+_watched: set[int] = set()
+
+
+def end_with(parent: int) -> None:
+    """End this process as soon as ``parent``, which started it, is gone; nothing in any other process.
+
+    A worker in the middle of a task would go on to its end otherwise, for nobody. On Windows a process does not see
+    that its parent is gone, and goes on.
+    """
+    if os.getppid() == parent and parent not in _watched:
+        _watched.add(parent)
+        threading.Thread(target=_watch, args=(parent,), name="whosin-orphan", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PAUSE)
+    os._exit(1)
