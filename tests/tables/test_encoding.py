@@ -11,7 +11,7 @@ from table_strategies import three_tables
 
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import TableEncoder, as_table
-from whosin.tables.encoding import smoothed_shares
+from whosin.tables.scaling import smoothed_shares
 
 ARRAYS = ("numbers", "number_missing", "categories", "cells")
 
@@ -188,7 +188,7 @@ def test_frequencies_can_come_from_some_of_the_tables():
     both = TableEncoder.fit(train, synthetic, learn_from=[train, synthetic])
     assert both.frequencies[0].tolist() == [3.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5]
     assert TableEncoder.fit(train, synthetic).frequencies[0].tolist() == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
-    with pytest.raises(InputError, match="must hold values that the pooled rows have, got a missing value in row 1"):
+    with pytest.raises(InputError, match="learn_from must be some of the tables, got none of them"):
         TableEncoder.fit(train, learn_from=[synthetic])
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from table_strategies import three_tables
 
 from whosin.errors import InputError, InputTypeError
-from whosin.tables import StreamEncoder, TableEncoder, as_stream, as_table, match_tables, read_table, text_blocks
+from whosin.tables import TableEncoder, as_stream, as_table, match_tables, read_table, text_blocks
 from whosin.tables.stream import is_streamable
 
 
@@ -28,6 +28,16 @@ def as_series(cells):
     return pl.Series([float(c) if type(c) in (int, float) else c for c in cells], strict=False)
 
 
+def learnt(records, stream, *others, **options):
+    """What is learnt from a stream, and from further tables, for records."""
+    return TableEncoder.fit(*records, stream, *others, learn_from=[stream, *others], **options)
+
+
+def streamed(encoder, frame):
+    """Rows of the stream, encoded."""
+    return encoder.transform_streamed(encoder.tables[2].table(frame, 0))
+
+
 def encode(train, holdout, synthetic, block, reference=None):
     """Check a streamed encoding against the one in memory."""
     tables = [as_table(train, "train"), as_table(holdout, "holdout")]
@@ -35,22 +45,23 @@ def encode(train, holdout, synthetic, block, reference=None):
     whole = match_tables(*tables, as_table(pl.concat(synthetic), "synthetic"), *others, at_least=1)
     expected = TableEncoder.fit(*whole, learn_from=whole[2:])
     stream = as_stream(iter(synthetic), "synthetic", block_rows=block)
-    found = StreamEncoder.fit(tables, stream, reference=others[0] if others else None)
-    assert found.fingerprint == whole[2].fingerprint()
-    assert found.encoder.notes == expected.notes
-    for i, table in enumerate((*whole[:2], *whole[3:])):
-        theirs, ours = expected.transform(table), found.encoder.transform(found.records[i])
+    found = learnt(tables, stream, *others)
+    assert [table.fingerprint() for table in found.tables] == [table.fingerprint() for table in whole]
+    assert (found.notes, found.rows) == (expected.notes, expected.rows)
+    records = (*found.tables[:2], *found.tables[3:])
+    for table, record in zip((*whole[:2], *whole[3:]), records, strict=True):
+        theirs, ours = expected.transform(table), found.transform(record)
         assert ours.number_names == theirs.number_names
         assert np.array_equal(ours.numbers, theirs.numbers)
         assert np.array_equal(ours.number_missing, theirs.number_missing)
         for column in range(len(ours.names)):
             shares = expected.frequencies[column][theirs.cells[:, column]]
-            assert np.array_equal(found.encoder.frequencies[column][ours.cells[:, column]], shares)
+            assert np.array_equal(found.frequencies[column][ours.cells[:, column]], shares)
     released = expected.transform(whole[2])
     start = 0
-    for first, frame in stream.blocks(found.encoder.names):
+    for first, frame in stream.blocks(found.names):
         assert first == start
-        cells, numbers, ranks = found.transform(frame, first)
+        cells, numbers, ranks = streamed(found, frame)
         rows = slice(first, first + frame.height)
         start = rows.stop
         wanted = np.where(released.number_missing[rows], np.nan, released.numbers[rows])
@@ -60,7 +71,7 @@ def encode(train, holdout, synthetic, block, reference=None):
         wanted = np.where(released.number_missing[rows], np.nan, np.stack(known, axis=1) if known else numbers)
         assert np.array_equal(ranks, wanted, equal_nan=True)
         pooled = np.concatenate([expected.transform(table).cells for table in (*whole[:2], *whole[3:])])
-        own = np.concatenate([found.encoder.transform(table).cells for table in found.records])
+        own = np.concatenate([found.transform(table).cells for table in records])
         for column in range(cells.shape[1]):
             same = released.cells[rows, column][:, None] == pooled[:, column]
             assert np.array_equal(cells[:, column][:, None] == own[:, column], same)
@@ -103,7 +114,7 @@ def test_files_of_many_row_groups(tmp_path, compression):
     assert [block.height for block in blocks] == [64] * 15 + [40]
     assert pl.concat(blocks).equals(frame)
     records = [as_table(mixed(40, rng), "train"), as_table(mixed(40, rng), "holdout")]
-    assert StreamEncoder.fit(records, stream).fingerprint == read_table(path).fingerprint()
+    assert learnt(records, stream).tables[2].fingerprint() == read_table(path).fingerprint()
     assert stream.table().fingerprint() == read_table(path).fingerprint()
 
 
@@ -114,7 +125,7 @@ def test_arrow_files_lazy_frames_and_dictionaries(tmp_path):
     whole = as_table(frame).fingerprint()
     records = [as_table(mixed(40, rng), "train"), as_table(mixed(40, rng), "holdout")]
     for data in (tmp_path / "t.arrow", str(tmp_path / "t.arrow"), frame.lazy(), [frame.to_pandas()], iter([frame])):
-        assert StreamEncoder.fit(records, as_stream(data, block_rows=70)).fingerprint == whole
+        assert learnt(records, as_stream(data, block_rows=70)).tables[2].fingerprint() == whole
 
 
 def test_empty_row_groups_and_frames_count_nothing(tmp_path):
@@ -145,29 +156,29 @@ def test_long_identifiers_in_a_late_block_make_the_column_text():
     numbers = [*range(10), 2**53 + 1, 2**53]
     frame = pl.DataFrame({"id": numbers})
     records = [as_table({"id": [str(i) for i in range(3)]}, name) for name in ("train", "holdout")]
-    found = StreamEncoder.fit(records, as_stream([frame], block_rows=2))
-    assert found.fingerprint == as_table(frame).fingerprint()
-    assert found.transform(frame[:4], 0)[0][:, 0].tolist() == [0, 1, 2, -1]
+    found = learnt(records, as_stream([frame], block_rows=2))
+    assert found.tables[2].fingerprint() == as_table(frame).fingerprint()
+    assert streamed(found, frame[:4])[0][:, 0].tolist() == [0, 1, 2, -1]
 
 
 def test_words_of_truth_are_seen_over_all_blocks():
     rows = [as_table({"t": [True, False]}, name) for name in ("train", "holdout")]
     frame = pl.DataFrame({"t": ["true", "TRUE ", None, "False"]})
-    found = StreamEncoder.fit(rows, as_stream([frame], block_rows=1))
-    assert found.fingerprint == as_table(frame).fingerprint()
-    assert found.transform(frame, 0)[0][:, 0].tolist() == [1, 1, -1, 0]
+    found = learnt(rows, as_stream([frame], block_rows=1))
+    assert found.tables[2].fingerprint() == as_table(frame).fingerprint()
+    assert streamed(found, frame)[0][:, 0].tolist() == [1, 1, -1, 0]
     text = pl.DataFrame({"t": ["true", "false", "maybe"]})
     with pytest.raises(InputError, match=r"truth values in train .* and text in data"):
-        StreamEncoder.fit(rows, as_stream([text], block_rows=1))
+        learnt(rows, as_stream([text], block_rows=1))
 
 
 def test_words_of_truth_may_have_any_blanks_around_them():
     """Those that Python strips: polars knows fewer."""
     rows = [as_table({"t": [True, False]}, name) for name in ("train", "holdout")]
     frame = pl.DataFrame({"t": ["true\x1c", "FALSE", "\x1fTrue"]})
-    found = StreamEncoder.fit(rows, as_stream([frame], block_rows=1))
-    assert found.fingerprint == as_table(frame).fingerprint()
-    assert found.transform(frame, 0)[0][:, 0].tolist() == [1, 0, 1]
+    found = learnt(rows, as_stream([frame], block_rows=1))
+    assert found.tables[2].fingerprint() == as_table(frame).fingerprint()
+    assert streamed(found, frame)[0][:, 0].tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
@@ -181,11 +192,11 @@ def test_a_file_that_changes_between_readings_is_refused(tmp_path, ending):
     write(100)
     stream = as_stream(path, block_rows=10)
     records = [as_table({"x": [0.0, 1.0]}, name) for name in ("train", "holdout")]
-    StreamEncoder.fit(records, stream)
+    learnt(records, stream)
     for change in (lambda: write(99), lambda: write(5000), path.unlink):
         change()
         with pytest.raises(InputError, match="changed while it was read"):
-            StreamEncoder.fit(records, stream)
+            learnt(records, stream)
 
 
 def test_damage_in_the_middle_of_a_file_is_an_error(tmp_path):
@@ -263,7 +274,7 @@ def test_a_bad_value_is_reported_with_its_row(tmp_path):
     pl.DataFrame({"x": values}).write_parquet(tmp_path / "t.parquet")
     records = [as_table({"x": [0.0, 1.0]}, name) for name in ("train", "holdout")]
     with pytest.raises(InputError, match=r"t\.parquet column 'x' must hold finite numbers, got inf in row 731 "):
-        StreamEncoder.fit(records, as_stream(tmp_path / "t.parquet", block_rows=10))
+        learnt(records, as_stream(tmp_path / "t.parquet", block_rows=10))
 
 
 def test_kinds_that_change_between_frames_are_refused():
@@ -279,11 +290,11 @@ def test_kinds_that_change_between_frames_are_refused():
 def test_schemas_are_compared_like_tables():
     records = [as_table({"x": [0.0, 1.0], "w": ["a", "b"]}, name) for name in ("train", "holdout")]
     with pytest.raises(InputError, match="data lacks 'w'"):
-        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": [1.0]})]))
+        learnt(records, as_stream([pl.DataFrame({"x": [1.0]})]))
     with pytest.raises(InputError, match="data has no column 'w'"):
-        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": [1.0]})]), columns=["w"])
+        learnt(records, as_stream([pl.DataFrame({"x": [1.0]})]), columns=["w"])
     with pytest.raises(InputError, match=r"numbers in train .* and text in data"):
-        StreamEncoder.fit(records, as_stream([pl.DataFrame({"x": ["1"], "w": ["a"]})]))
+        learnt(records, as_stream([pl.DataFrame({"x": ["1"], "w": ["a"]})]))
 
 
 def test_refused_files(tmp_path):

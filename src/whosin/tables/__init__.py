@@ -8,14 +8,12 @@ from whosin.tables.numeric import numeric_records
 from whosin.tables.reading import read_numeric, read_table
 from whosin.tables.schema import duplicate_rows, match_tables, row_groups, shared_rows
 from whosin.tables.stream import TableStream, as_stream, is_streamable
-from whosin.tables.stream_encoding import StreamEncoder
 from whosin.tables.table import Table
 from whosin.tables.texts import embedded, phrase_scores
 
 __all__ = [
     "Encoded",
     "Preview",
-    "StreamEncoder",
     "Table",
     "TableEncoder",
     "TableStream",

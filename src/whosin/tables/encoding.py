@@ -4,38 +4,35 @@ Values are numbered over the pooled rows of all tables. Scales and frequencies a
 an encoding cannot tell the tables apart: exchanging them, or permuting rows, changes nothing. Or they are learnt from
 some of the tables (``learn_from=``; in audits the release and the reference): then scales and frequencies of a row of
 another table do not depend on the rows that stand beside it.
+
+A table that is read in blocks is learnt from like one in memory, to the same numbers; only values that no table in
+memory has get no code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_whole
+from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
-from whosin.tables.schema import match_tables
-from whosin.tables.table import Table
+from whosin.tables.scaling import Rules, learn_rules, remarks, scaled_levels, smoothed_shares
+from whosin.tables.schema import agreed_columns, check_same_names
+from whosin.tables.stream import TableStream
+from whosin.tables.stream_columns import ColumnSurvey, SurveyedStream
+from whosin.tables.table import Table, new_digest
 
-__all__ = [
-    "Encoded",
-    "Ranks",
-    "Scaling",
-    "TableEncoder",
-    "learn_ranks",
-    "learn_scaling",
-    "remarks",
-    "scaled_levels",
-    "smoothed_shares",
-]
+__all__ = ["Encoded", "TableEncoder"]
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 Counts = NDArray[np.int64]
-_LIMIT = 1e6
-_HEAVY = 100.0
-_MOST_RANKS = 65_536
+Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,22 +134,35 @@ class TableEncoder:
     ([-0.5, 0.0, 0.5], [0.333, 0.667])
     """
 
-    names: tuple[str, ...]
+    tables: tuple[Table | SurveyedStream, ...] = field(repr=False)
+    """The tables, with the columns in one order and of kinds that agree."""
     levels: tuple[Levels, ...] = field(repr=False)
-    """The values of each column, numbered."""
-    scaled: tuple[NDArray[np.float32] | None, ...] = field(repr=False)
-    """For each column of numbers the scaled values of its levels; None for categories, and where only one was seen."""
-    ranks: tuple[NDArray[np.float32] | None, ...] = field(repr=False)
-    """For the same columns the ranks of the levels, from -1 to 1."""
-    frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
+    """The values of each column that tables in memory have, numbered."""
+    rules: tuple[Rules | None, ...] = field(repr=False)
+    """For each column of numbers how it is scaled and ranked; None for categories, and where only one was seen."""
+    frequencies: tuple[Array, ...] = field(repr=False)
     """For each column the share of rows that has each code, smoothed where rows were left out of learning."""
-    rows: int
-    """Number of pooled rows."""
     notes: tuple[str, ...]
     """What a reader should know about single columns."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.tables[0].names
+
+    @property
+    def rows(self) -> int:
+        """Number of pooled rows."""
+        return sum(table.rows for table in self.tables)
+
     @classmethod
-    def fit(cls, *tables: Table, learn_from: Sequence[Table] | None = None) -> TableEncoder:
+    def fit(
+        cls,
+        *tables: Table | TableStream,
+        learn_from: Sequence[Table | TableStream] | None = None,
+        columns: Sequence[str] | None = None,
+        progress: Progress | None = None,
+    ) -> TableEncoder:
         """Learn an encoding of tables with the same columns.
 
         Numbers lose their median and are divided by the distance of the quartiles; where that is zero, by the standard
@@ -161,40 +171,79 @@ class TableEncoder:
 
         Parameters
         ----------
-        *tables : Table
-            All tables that will be encoded. The result is the same for any order of tables and rows.
-        learn_from : sequence of Table, optional
+        *tables : Table or TableStream
+            All tables that will be encoded, one at least in memory. The result is the same for any order of tables and
+            rows, and whether a table is in memory or read in blocks.
+        learn_from : sequence of Table or TableStream, optional
             Those of the tables that scales and frequencies are learnt from; by default all of them. With it,
-            frequencies are smoothed (:func:`smoothed_shares`), since the other tables may have further values.
+            frequencies are smoothed (:func:`whosin.tables.scaling.smoothed_shares`), since the other tables may have
+            further values.
+        columns : sequence of str, optional
+            As in :func:`match_tables`, whose errors are raised.
+        progress : callable, optional
+            Called with the share of the columns that were learnt.
 
         Notes
         -----
-        O(n log n) for a column of numbers, O(n) for one of categories; memory for the distinct values of every column.
+        O(n log n) for a column of numbers, O(n) for one of categories; memory for the distinct values of every column
+        of the tables in memory. A column of a stream is read two or three times
+        (:mod:`whosin.tables.stream_columns`), the last time for the fingerprint, in O(n log k) for k distinct values;
+        they take some 50 bytes each, those of one column at a time.
         """
-        matched = match_tables(*tables, at_least=1)
-        rows = sum(len(table) for table in matched)
-        names = matched[0].names
-        levels = [Levels.pool([table.columns[i] for table in matched]) for i in range(len(names))]
-        counts = [column.counts for column in levels]
-        if learn_from is not None:
-            counts = _counts(names, levels, learn_from)
-        shares = [smoothed_shares(seen) if learn_from is not None else seen / seen.sum() for seen in counts]
-        scaled, ranks, notes = [], [], []
-        for name, column, seen in zip(names, levels, counts, strict=True):
-            rule = learn_scaling(column, seen)
-            scaled.append(scaled_levels(column, rule))
-            ranks.append(scaled_levels(column, learn_ranks(column, seen)))
-            notes += [f"column {name!r} {remark}" for remark in remarks(column, rule)]
-        return cls(names, tuple(levels), tuple(scaled), tuple(ranks), tuple(shares), rows, tuple(notes))
+        strange = [table for table in tables if not isinstance(table, Table | TableStream)]
+        if strange or not any(isinstance(table, Table) for table in tables):
+            got = type(strange[0]).__name__ if strange else "none in memory"
+            raise InputTypeError(f"tables must be of as_table or as_stream, at least one table in memory, got {got}")
+        if columns is None:
+            check_same_names([(table.origin, table.names) for table in tables])
+            columns = tables[0].names
+        chosen = [table.select(columns) for table in tables]
+        learnt = [learn_from is None or any(table is one for one in learn_from) for table in tables]
+        if not any(learnt):
+            raise InputError("learn_from must be some of the tables, got none of them")
+        digests = [new_digest(table.rows, columns) for table in chosen]
+        found: list[_Learnt] = []
+        for place, name in enumerate(columns):
+            found.append(_learn(name, chosen, learnt, digests, smooth=learn_from is not None))
+            if progress is not None:
+                progress((place + 1) / len(columns))
+        matched: list[Table | SurveyedStream] = []
+        for table, digest, parts in zip(chosen, digests, zip(*(one.parts for one in found), strict=True), strict=True):
+            if isinstance(table, Table):
+                matched.append(Table(table.names, parts, table.origin))
+            else:
+                matched.append(SurveyedStream(table, parts, digest.hexdigest()))
+        notes = [f"column {name!r} {said}" for name, one in zip(columns, found, strict=True) for said in one.remarks]
+        return cls(
+            tuple(matched),
+            tuple(one.levels for one in found),
+            tuple(one.rules for one in found),
+            tuple(one.shares for one in found),
+            tuple(notes),
+        )
+
+    @property
+    def scaled(self) -> tuple[Single | None, ...]:
+        """For each column of numbers the scaled values of its levels; None for categories, and where one was seen."""
+        return self._of_levels(0)
+
+    @property
+    def ranks(self) -> tuple[Single | None, ...]:
+        """For the same columns the ranks of the levels, from -1 to 1."""
+        return self._of_levels(1)
+
+    def _of_levels(self, which: int) -> tuple[Single | None, ...]:
+        pairs = zip(self.levels, self.rules, strict=True)
+        return tuple(None if rules is None else scaled_levels(levels, rules[which]) for levels, rules in pairs)
 
     def transform(self, table: Table) -> Encoded:
         """Return a table with the same columns, in any order, as arrays.
 
-        Every value must occur in the pooled rows. O(n log k) for k distinct numbers in a column.
+        Every value must occur in the pooled rows in memory. O(n log k) for k distinct numbers in a column.
         """
         cells = np.empty((len(table), len(self.names)), dtype=np.int32)
-        for i, codes in enumerate(_codes(self.names, self.levels, table)):
-            cells[:, i] = codes
+        for i, (name, column) in enumerate(table.select(self.names)):
+            cells[:, i] = self.levels[i].codes(column, f"{table.origin} column {name!r}")
         scaled = [(i, values) for i, values in enumerate(self.scaled) if values is not None]
         numbers = np.empty((len(table), len(scaled)), dtype=np.float32)
         missing = np.zeros(numbers.shape, dtype=np.bool_)
@@ -215,147 +264,96 @@ class TableEncoder:
             number_may_miss=tuple(self.levels[i].any_missing for i, _ in scaled),
         )
 
+    def transform_streamed(self, table: Table) -> tuple[NDArray[np.int32], Single, Single]:
+        """Return rows of a stream: codes, -1 where no table in memory has the value, scaled numbers and ranks.
+
+        ``table`` has the columns of the encoder in their order. NaN stands for missing numbers and ranks.
+        """
+        cells = np.empty((len(table), len(self.names)), dtype=np.int32)
+        scaled = np.full((2, len(table), sum(rules is not None for rules in self.rules)), np.nan, dtype=np.float32)
+        place = 0
+        for i, (name, column) in enumerate(table):
+            cells[:, i] = self.levels[i].find(column, f"{table.origin} column {name!r}")
+            if (rules := self.rules[i]) is not None:
+                known = ~column.missing
+                scaled[0, known, place] = rules[0](column.values[known])
+                scaled[1, known, place] = rules[1](column.values[known])
+                place += 1
+        return cells, scaled[0], scaled[1]
+
     def __str__(self) -> str:
         return f"encoder of {len(self.names)} columns, fitted on {self.rows} pooled rows, {len(self.notes)} notes"
 
 
-def _codes(names: Sequence[str], levels: Sequence[Levels], table: Table) -> Iterator[NDArray[np.int32]]:
-    chosen = table.select(names)
-    for (name, column), known in zip(chosen, levels, strict=True):
-        yield known.codes(column, f"{table.origin} column {name!r}")
-
-
-def _counts(names: Sequence[str], levels: Sequence[Levels], tables: Sequence[Table]) -> list[Counts]:
-    """Return how many rows of some tables have each value."""
-    counts = [np.zeros(column.size, dtype=np.int64) for column in levels]
-    for table in tables:
-        for total, codes in zip(counts, _codes(names, levels, table), strict=True):
-            total += np.bincount(codes, minlength=len(total))
-    return counts
-
-
-def smoothed_shares(counts: Counts) -> Array:
-    """Return (count + ½)/(rows + (values + 1)/2) for the count of each value, of which ``values`` are above 0.
-
-    The estimate of Krichevsky and Trofimov (1981) with one symbol more, which stands for all that was not seen: the
-    shares of the values seen and that of "any other" sum to 1. So a share is above 0 and below 1, a value that was not
-    seen is rarer than all that were, and how many others were not seen plays no part.
-    """
-    shares: Array = (counts + 0.5) / (counts.sum() + (np.count_nonzero(counts) + 1) / 2)
-    return shares
-
-
-def learn_scaling(levels: Levels, counts: Counts) -> Scaling | None:
-    """Learn how a column is scaled from how often each of its values was seen; those with the count 0 play no part.
-
-    None for categories, and for a column in which one value alone, or nothing but missing cells, was seen: every other
-    value is then as far as can be, which the codes of its cells tell as well.
-    """
-    seen = _seen(levels, counts)
-    return None if seen is None else Scaling.of(*seen)
-
-
-def learn_ranks(levels: Levels, counts: Counts) -> Ranks | None:
-    """Learn the ranks of the numbers of a column, of just those columns that are scaled."""
-    seen = _seen(levels, counts)
-    return None if seen is None else Ranks.of(*seen)
-
-
-def _seen(levels: Levels, counts: Counts) -> tuple[Array, Counts] | None:
-    """Return the numbers that were seen, and how often; None where nothing is to be scaled."""
-    if levels.kind == "category" or np.count_nonzero(counts) <= 1:
-        return None
-    known = counts[: levels.known]
-    return levels.numbers[known > 0], known[known > 0]
-
-
-def scaled_levels(levels: Levels, rule: Scaling | Ranks | None) -> NDArray[np.float32] | None:
-    """Return the scaled value of each level, 0 for a missing cell."""
-    if rule is None:
-        return None
-    values = np.zeros(levels.size, dtype=np.float32)
-    values[: levels.known] = rule(levels.numbers)
-    return values
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """Takes the median off and divides by the distance of the quartiles, or by the standard deviation; cuts at ±10⁶.
-
-    Numbers are first divided by a power of two, which is exact, so that no intermediate value overflows. Where all
-    numbers learnt from are the same, others are cut at once.
-    """
-
-    exponent: int
-    middle: float
-    spread: float
-
-    @classmethod
-    def of(cls, numbers: Array, counts: Counts) -> Scaling:
-        """Learn from distinct numbers in rising order and how often each occurs."""
-        exponent = int(np.frexp(np.abs(numbers).max())[1])
-        unit = np.ldexp(numbers, -exponent)
-        low, middle, high = _quantiles(unit, counts, (0.25, 0.5, 0.75))
-        spread = high - low
-        if spread == 0.0:
-            shares = counts / counts.sum()
-            spread = float(np.sqrt(shares @ (unit - shares @ unit) ** 2))
-        return cls(exponent, middle, spread)
-
-    def __call__(self, numbers: Array) -> Array:
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            unit = np.ldexp(numbers, -self.exponent)
-            return np.clip(np.nan_to_num((unit - self.middle) / np.float64(self.spread)), -_LIMIT, _LIMIT)
-
-
-def _quantiles(numbers: Array, counts: Counts, levels: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the smallest value that has at least each share of the rows at or below it."""
-    below = np.cumsum(counts)
-    places = [int(np.searchsorted(below, level * below[-1])) for level in levels]
-    return tuple(float(numbers[place]) for place in places)
-
-
 @dataclass(frozen=True, eq=False)
-class Ranks:
-    """Gives 2r/n − 1 for the average rank r of a number, so that the ranks of n distinct numbers fill (−1, 1).
+class _Learnt:
+    """One column: what each table has of it, of a stream its survey, and what is learnt."""
 
-    Of more than 65,536 distinct numbers some are known, evenly in their ranks; one between two of them stands at
-    the lower end of the upper one.
+    parts: list[Any]
+    levels: Levels
+    rules: Rules | None
+    shares: Array
+    remarks: list[str]
+
+
+def _learn(
+    name: str, tables: Sequence[Table | TableStream], learnt: Sequence[bool], digests: Sequence[Any], *, smooth: bool
+) -> _Learnt:
+    """Learn from a column of some of the tables; feed those of streams to their fingerprints."""
+    looked = [
+        table.columns[table.names.index(name)] if isinstance(table, Table) else ColumnSurvey.of(table, name)
+        for table in tables
+    ]
+    given = [part if isinstance(part, Column) else part.example() for part in looked]
+    agreed = agreed_columns(name, [table.origin for table in tables], given)
+    held = [i for i, part in enumerate(looked) if isinstance(part, Column)]
+    holds = next((column.holds for column in agreed if column.holds != "nothing"), "nothing")
+    levels = replace(Levels.pool([agreed[i] for i in held]), holds=holds)
+    counts = levels.counts
+    if not all(learnt[i] for i in held):
+        counts = np.zeros_like(counts)
+        for i in held:
+            if learnt[i]:
+                counts += np.bincount(levels.codes(agreed[i], f"column {name!r}"), minlength=levels.size)
+    surveys = [(part, learn) for part, learn in zip(looked, learnt, strict=True) if isinstance(part, ColumnSurvey)]
+    full, seen, places = _pooled(levels, counts, surveys)
+    rules = learn_rules(full, seen)
+    return _Learnt(
+        [
+            column if isinstance(part, Column) else part.settled(column, digest)
+            for part, column, digest in zip(looked, agreed, digests, strict=True)
+        ],
+        levels,
+        rules,
+        (smoothed_shares(seen) if smooth else seen / seen.sum())[places],
+        remarks(full, None if rules is None else rules[0]),
+    )
+
+
+def _pooled(
+    levels: Levels, counts: Counts, surveys: Sequence[tuple[ColumnSurvey, bool]]
+) -> tuple[Levels, Counts, NDArray[np.int64]]:
+    """Return the values of all rows, how often each was seen where something is learnt, and the places of the levels.
+
+    ``counts`` says how often levels were seen in memory, and with each survey stands whether it is learnt from.
     """
+    if not surveys:
+        return levels, counts, np.arange(levels.size)
+    sizes = [levels.known, *(len(survey.counts) for survey, _ in surveys)]
+    if levels.kind == "category":
+        import polars as pl
 
-    numbers: Array
-    below: Counts
-    """Rows below each of the numbers, and all rows."""
-
-    @classmethod
-    def of(cls, numbers: Array, counts: Counts) -> Ranks:
-        """Learn from distinct numbers in rising order and how often each occurs."""
-        below = np.append(0, np.cumsum(counts))
-        if len(numbers) > _MOST_RANKS:
-            wanted = np.linspace(0.0, below[-1], _MOST_RANKS)
-            kept = np.unique(np.searchsorted(below, wanted).clip(0, len(numbers) - 1))
-            return cls(numbers[kept], np.append(below[kept], below[-1]))
-        return cls(numbers, below)
-
-    def __call__(self, numbers: Array) -> Array:
-        under, upto = (self.below[np.searchsorted(self.numbers, numbers, side=side)] for side in ("left", "right"))
-        ranks: Array = (under + upto) / self.below[-1] - 1.0
-        return ranks
-
-
-def remarks(levels: Levels, rule: Scaling | None) -> list[str]:
-    """Return what a reader should know about a column and how it is scaled."""
-    said = []
-    if levels.kind != "category" and rule is None:
-        constant, seen = "is constant and left out of the numbers", "takes one value where scales are learnt"
-        said.append(constant if levels.size == 1 else f"{seen}: others count as different, near or far")
-    elif rule is not None:
-        far = float(np.abs(rule(levels.numbers[[0, -1]])).max())
-        heavy = f"has values up to {far:.3g} quartile distances from its median: take ranks or logarithms of it first"
-        said += [heavy] if far > _HEAVY else []
-    rows = int(levels.counts[: levels.known].sum())
-    if levels.known == 0:
-        said.append("has no values at all")
-    elif levels.holds == "text" and levels.known > rows / 2 and levels.known > 2:
-        said.append(f"has {levels.known} different texts in {rows} rows: free text or an identifier?")
-    return said
+        labels = [pl.Series(list(levels.labels), dtype=pl.String), *(survey.labels for survey, _ in surveys)]
+        numbers, ranks = np.empty(0), pl.concat(labels).rank("dense").to_numpy().astype(np.int64) - 1
+    else:
+        values = np.concatenate([levels.numbers, *(survey.numbers for survey, _ in surveys)])
+        numbers, ranks = np.unique(values, return_inverse=True)
+    last = int(ranks.max(initial=-1)) + 1
+    own, *others = (np.append(part, last) for part in np.split(ranks, np.cumsum(sizes)[:-1]))
+    own = own[: levels.size]
+    totals = np.zeros((2, last + 1), dtype=np.int64)
+    totals[:, own] = levels.counts, counts
+    for (survey, learn), places in zip(surveys, others, strict=True):
+        totals[:, places] += np.outer((1, learn), np.append(survey.counts, survey.missing))
+    pooled, seen = totals if totals[0, -1] else totals[:, :-1]
+    return Levels(levels.kind, levels.holds, numbers, (), pooled, bool(totals[0, -1])), seen, own

@@ -12,7 +12,7 @@ from whosin.tables.columns import Column, nothing
 from whosin.tables.levels import Levels
 from whosin.tables.table import Table
 
-__all__ = ["check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
+__all__ = ["agreed_columns", "check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
 
 
 def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least: int = 2) -> tuple[Table, ...]:
@@ -60,7 +60,10 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
         check_same_names([(table.origin, table.names) for table in tables])
         columns = tables[0].names
     chosen = [table.select(columns) for table in tables]
-    matched = zip(*(_agreed(name, chosen) for name in columns), strict=True)
+    origins = [table.origin for table in tables]
+    parts = zip(*(table.columns for table in chosen), strict=True)
+    agreed = (agreed_columns(name, origins, part) for name, part in zip(columns, parts, strict=True))
+    matched = zip(*agreed, strict=True)
     return tuple(Table(tuple(columns), parts, table.origin) for table, parts in zip(chosen, matched, strict=True))
 
 
@@ -83,15 +86,15 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def _agreed(name: str, tables: Sequence[Table]) -> list[Column]:
-    columns = [table.columns[table.names.index(name)] for table in tables]
+def agreed_columns(name: str, origins: Sequence[str], columns: Sequence[Column]) -> list[Column]:
+    """Return a column of several tables, of one kind where there are no cells; refuse kinds that differ."""
     filled = [i for i, column in enumerate(columns) if column.holds != "nothing"]
     if not filled:
-        return columns
+        return list(columns)
     model = columns[filled[0]]
     for i in filled[1:]:
         if columns[i].holds != model.holds:
-            raise InputError(_disagreement(name, model, columns[i], tables[filled[0]].origin, tables[i].origin))
+            raise InputError(_disagreement(name, model, columns[i], origins[filled[0]], origins[i]))
     return [_blank_as(model, column) if column.holds == "nothing" else column for column in columns]
 
 

@@ -100,6 +100,17 @@ class TableStream:
         if held:
             yield first, pl.concat(waiting)
 
+    def select(self, names: Sequence[str]) -> TableStream:
+        """Return the named columns, in this order."""
+        absent = next((name for name in names if name not in self.dtypes), None)
+        if absent is not None:
+            raise InputError(f"{self.origin} has no column {absent!r}; it has {', '.join(self.names)}")
+        return replace(self, dtypes={name: self.dtypes[name] for name in names})
+
+    def without(self, name: str) -> TableStream:
+        """Return the other columns."""
+        return self.select([other for other in self.names if other != name])
+
     def table(self) -> Table:
         """Read everything into memory."""
         import polars as pl
@@ -192,22 +203,12 @@ def _from_file(path: Path, size: int, categories: Sequence[str], written: Mappin
             stamp = _stamp(path)
             stream = _from_temporary(_from_frames, blocks.frames(), path.name, size)
             _check_unchanged(path, path.name, stamp)
-        return replace(stream, notes=blocks.notes, _open=_Held(stream))
+        return replace(stream, notes=blocks.notes)
     if ending not in _STREAMED:
         raise InputError(
             f"{path.name} cannot be read in blocks: that needs text, {', '.join(_STREAMED)}; save it as one of these"
         )
     return _scanned(path, ending, path.name, size)
-
-
-@dataclass(frozen=True)
-class _Held:
-    """What opens a stream, and keeps it and its temporary files."""
-
-    stream: TableStream
-
-    def __call__(self, columns: list[str], start: int, stop: int) -> Iterator[pl.DataFrame]:
-        return self.stream._open(columns, start, stop)
 
 
 @dataclass
@@ -308,14 +309,14 @@ def _check_unchanged(path: Path, origin: str, stamp: tuple[int, int, int]) -> No
 
 
 def _from_temporary(make: Callable[[Any, str, int, Path], TableStream], data: Any, name: str, size: int) -> TableStream:
-    """Make a stream from files in a temporary folder that goes with it, and at once if there is an error."""
+    """Make a stream from files in a temporary folder that goes with it and its parts, and at once after an error."""
     folder = Path(tempfile.mkdtemp(prefix="whosin-"))
     try:
         stream = make(data, name, size, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    weakref.finalize(stream, shutil.rmtree, folder, ignore_errors=True)
+    weakref.finalize(stream._open, shutil.rmtree, folder, ignore_errors=True)
     return stream
 
 

@@ -7,7 +7,7 @@ and once more for categories, whose codes are known only when all labels are. Me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from whosin.errors import InputError
 from whosin.tables.columns import EXACT, TRUTH, Column, Kind, column_from_series, nothing
 from whosin.tables.stream import TableStream
-from whosin.tables.table import add_texts
+from whosin.tables.table import Table, add_texts
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ColumnSurvey"]
+__all__ = ["ColumnSurvey", "SurveyedStream"]
 
 _MERGE = 2**20
 """Distinct values of blocks wait until they are so many, or as many as are merged already."""
@@ -92,25 +92,66 @@ class ColumnSurvey:
         words = tuple(self.labels.head(100).to_list())
         return Column("category", self.holds, np.arange(len(words), dtype=np.int32), words)
 
-    def add_to(self, digest: Any, kind: Kind, holds: str) -> None:
-        """Feed the column to a fingerprint as :meth:`Table.fingerprint` does; a column without a cell has any kind."""
+    def settled(self, column: Column, digest: Any) -> ColumnSurvey:
+        """Take the kind that tables agree on; feed the cells to a fingerprint as a table does; forget the values."""
         import polars as pl
 
-        add_texts(digest, (self.name, kind, holds))
-        if kind != "category":
-            for _, column in self.blocks():
-                values = column.values if column.kind != "category" else np.full(len(column), np.nan)
-                digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
-            return
-        add_texts(digest, self.labels.to_list())
-        book = pl.DataFrame({"label": self.labels, "code": np.arange(len(self.labels), dtype=np.int32)})
-        for _, column in self.blocks():
-            own = pl.DataFrame({"label": pl.Series(list(column.labels), dtype=pl.String)})
-            codes = own.join(book, on="label", how="left", maintain_order="left")["code"].to_numpy()
-            digest.update(np.append(codes, -1).astype("<i4")[column.values].tobytes())
+        agreed = replace(self, kind=column.kind, holds=column.holds)
+        add_texts(digest, (self.name, agreed.kind, agreed.holds))
+        if agreed.kind == "category":
+            add_texts(digest, self.labels.to_list())
+            book = pl.DataFrame({"label": self.labels, "code": np.arange(len(self.labels), dtype=np.int32)})
+        for _, part in agreed.blocks():
+            if agreed.kind == "category":
+                own = pl.DataFrame({"label": pl.Series(list(part.labels), dtype=pl.String)})
+                codes = own.join(book, on="label", how="left", maintain_order="left")["code"].to_numpy()
+                digest.update(np.append(codes, -1).astype("<i4")[part.values].tobytes())
+            else:
+                digest.update(np.where(part.missing, np.nan, part.values).astype("<f8").tobytes())
+        return replace(
+            agreed, numbers=self.numbers[:0].copy(), labels=self.labels.clear(), counts=self.counts[:0].copy()
+        )
 
     def _blank(self, rows: int) -> Column:
         return nothing(rows) if self.kind == "category" else Column(self.kind, self.holds, np.full(rows, np.nan))
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyedStream:
+    """A table that is read in blocks and whose columns are known: rows of it are tables like those in memory."""
+
+    stream: TableStream
+    columns: tuple[ColumnSurvey, ...]
+    _fingerprint: str
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns."""
+        return self.stream.names
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stream.rows
+
+    def fingerprint(self) -> str:
+        """Return what :meth:`Table.fingerprint` would."""
+        return self._fingerprint
+
+    def table(self, frame: pl.DataFrame, first: int) -> Table:
+        """Return rows of a block, from some number on, as a table."""
+        columns = tuple(column.cells(frame.get_column(column.name), first) for column in self.columns)
+        return Table(self.names, columns, self.stream.origin)
+
+    def take(self, rows: NDArray[np.int64]) -> Table:
+        """Return the rows with these rising numbers; the stream is read once."""
+        import polars as pl
+
+        parts = []
+        for start, frame in self.stream.blocks(self.names):
+            first, last = np.searchsorted(rows, [start, start + frame.height])
+            parts.append(frame[rows[first:last] - start])
+        return self.table(pl.concat(parts), 0)
 
 
 def _columns(stream: TableStream, name: str, as_text: bool, *, truth: bool) -> Iterator[tuple[int, Column]]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column, Kind
 
-__all__ = ["Table", "add_texts", "check_names"]
+__all__ = ["Table", "add_texts", "check_names", "new_digest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ class Table:
         Tables with equal content have equal fingerprints, whether they came from a file or from a frame of any library:
         1 and 1.0 are equal, a date and its midnight are, and the origin does not count.
         """
-        digest = hashlib.sha256(f"whosin table 1, {self.rows} rows, {len(self.names)} columns".encode())
+        digest = new_digest(self.rows, self.names)
         for name, column in self:
             add_texts(digest, (name, column.kind, column.holds))
             if column.kind == "category":
@@ -126,7 +126,7 @@ class Table:
                 digest.update(column.values.astype("<i4").tobytes())
             else:
                 digest.update(np.where(column.missing, np.nan, column.values).astype("<f8").tobytes())
-        return digest.hexdigest()
+        return str(digest.hexdigest())
 
     def _place(self, name: str) -> int:
         if name not in self.names:
@@ -143,6 +143,11 @@ def check_names(names: Sequence[str], origin: str) -> None:
         if name in seen:
             raise InputError(f"{origin} must have one column per name, got {name!r} {list(names).count(name)} times")
         seen.add(name)
+
+
+def new_digest(rows: int, names: Sequence[str]) -> Any:
+    """Start the fingerprint of a table."""
+    return hashlib.sha256(f"whosin table 1, {rows} rows, {len(names)} columns".encode())
 
 
 def add_texts(digest: Any, texts: Sequence[str]) -> None:

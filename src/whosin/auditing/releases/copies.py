@@ -13,7 +13,7 @@ from whosin.answers import Said
 from whosin.auditing.releases.queries.tables import TableRelease
 from whosin.errors import InputError
 from whosin.parallel.threads import number_of_threads
-from whosin.tables import Table, TableEncoder, as_stream, as_table, is_streamable, match_tables, read_table
+from whosin.tables import Table, TableEncoder, as_stream, as_table, is_streamable, read_table
 from whosin.tables.roles import ColumnChoice, said
 
 __all__ = ["NO_HOLDOUT", "Copies", "count_copies"]
@@ -128,9 +128,8 @@ def count_copies(
             raise InputError(f"person must be a column of train, got {person!r}; it has {', '.join(tables[0].names)}")
         tables = tables[0].without(person), tables[1].without(person)
     compared, left = ColumnChoice(columns, ignore, keep).among(tables[:1], tables[1:])
-    matched = match_tables(*tables, columns=compared, at_least=1)
-    encoder = TableEncoder.fit(*matched, learn_from=matched[1:])
-    inside, released = (encoder.transform(table).cells for table in matched)
+    encoder = TableEncoder.fit(*tables, learn_from=tables[1:], columns=compared)
+    inside, released = (encoder.transform(table).cells for table in tables)
     width = inside.shape[1]
     release = TableRelease(
         inside,

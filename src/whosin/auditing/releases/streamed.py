@@ -21,9 +21,10 @@ from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.parallel import tasks
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
-from whosin.tables import StreamEncoder, Table, TableStream
+from whosin.tables import TableEncoder
+from whosin.tables.stream_columns import SurveyedStream
 
-__all__ = ["match_stream", "readings", "rows_of", "size_classes"]
+__all__ = ["match_stream", "readings", "size_classes"]
 
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -45,8 +46,8 @@ def size_classes(rows: int, rng: np.random.Generator) -> tuple[tuple[int, ...], 
 
 
 def match_stream(
-    stream: TableStream,
-    encoder: StreamEncoder,
+    release: SurveyedStream,
+    encoder: TableEncoder,
     targets: NDArray[np.int32],
     weights: Sequence[Array],
     numbers: Sequence[Array | None],
@@ -67,17 +68,18 @@ def match_stream(
 
     Memory: for each task a block of rows, coded, and what :class:`Matcher` takes.
     """
+    stream = release.stream
     matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, n_jobs=1, rows=stream.rows)
     counts, most, done = np.bincount(classes), min(stream.block_rows, MOST_ROWS), 0
     plan = readings(counts, most)
-    slim = _for_blocks(encoder)
+    slim = replace(encoder, tables=(release,))
     for group, cuts in plan:
         items = [(start, stop, classes[start:stop]) for start, stop in cuts]
         book = None
         if journal is not None:
-            run = fingerprint("blocks", encoder.fingerprint, targets, weights, numbers, ranks, classes, group, cuts)
+            run = fingerprint("blocks", release.fingerprint(), targets, weights, numbers, ranks, classes, group, cuts)
             book = Journal(journal, run)
-        after, task = [matcher.begun() for _ in group], _Block(stream, slim, matcher, group)
+        after, task = [matcher.begun() for _ in group], _Block(release, slim, matcher, group)
         with contextlib.closing(tasks.stream(task, items, n_jobs=n_jobs, threads=True, journal=book, ahead=2)) as ended:
             for number, rows in ended:
                 for place, one in enumerate(group):
@@ -99,8 +101,8 @@ def match_stream(
 class _Block:
     """The task of a block: compare its rows of some classes with the targets."""
 
-    stream: TableStream
-    encoder: StreamEncoder
+    release: SurveyedStream
+    encoder: TableEncoder
     matcher: Matcher
     """What earlier readings found."""
     group: list[int]
@@ -109,11 +111,12 @@ class _Block:
         """Return what is new after each class (:meth:`Matcher.since`): rows of class, target and answers."""
         start, stop, classes = item
         parts = []
-        for first, frame in self.stream.blocks(self.encoder.encoder.names, start, stop):
+        for first, frame in self.release.stream.blocks(self.release.names, start, stop):
             own = classes[first - start : first - start + frame.height]
             chosen = np.flatnonzero((own >= self.group[0]) & (own <= self.group[-1]))
             if len(chosen):
-                parts.append((*self.encoder.transform(frame[chosen], first), first + chosen))
+                table = self.release.table(frame[chosen], first)
+                parts.append((*self.encoder.transform_streamed(table), first + chosen))
         if not parts:
             return np.empty((0, 1 + Matcher.NEW))
         cells, numbers, ranks, rows = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
@@ -121,29 +124,11 @@ class _Block:
         for number in self.group:
             part = np.flatnonzero(classes[rows - start] == number)
             after = before.begun()
-            after.add(cells[part], numbers[part], ranks[part], number * self.stream.rows + rows[part])
+            after.add(cells[part], numbers[part], ranks[part], number * self.release.rows + rows[part])
             new = after.since(before)
             found.append(np.column_stack([np.full(len(new), float(number)), new]))
             before = after
         return np.concatenate(found)
-
-
-def _for_blocks(encoder: StreamEncoder) -> StreamEncoder:
-    """Leave out what the rows of a block need not know: the records, and the distinct values of the stream."""
-    none = np.empty(0, dtype=np.int64)
-    surveys = (replace(one, numbers=np.empty(0), labels=(), counts=none) for one in encoder.surveys)
-    return replace(encoder, records=(), surveys=tuple(surveys))
-
-
-def rows_of(stream: TableStream, encoder: StreamEncoder, rows: NDArray[np.int64]) -> Table:
-    """Return some rows of a stream, given by rising numbers; it is read once."""
-    import polars as pl
-
-    parts = []
-    for start, frame in stream.blocks(encoder.encoder.names):
-        first, last = np.searchsorted(rows, [start, start + frame.height])
-        parts.append(frame[rows[first:last] - start])
-    return encoder.table(pl.concat(parts), 0)
 
 
 def readings(counts: NDArray[np.int64], most: int) -> list[tuple[list[int], list[tuple[int, int]]]]:

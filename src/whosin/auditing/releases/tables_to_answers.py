@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from numbers import Number
 from pathlib import Path
@@ -25,11 +25,10 @@ from whosin.auditing.releases.queries.keys import RepeatedKeys, key_codes, repea
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.auditing.releases.set_aside import Aside, number_aside, set_aside
 from whosin.auditing.releases.sides import Pool, holdout_problem
-from whosin.auditing.releases.streamed import match_stream, rows_of, size_classes
+from whosin.auditing.releases.streamed import match_stream, size_classes
 from whosin.errors import InputError, InputTypeError
 from whosin.parallel.threads import number_of_threads
 from whosin.tables import (
-    StreamEncoder,
     Table,
     TableEncoder,
     TableStream,
@@ -50,6 +49,7 @@ __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels",
 
 Array = NDArray[np.float64]
 Labels = dict[str, Coded]
+Progress = Callable[[float], None]
 
 MOST_CATEGORIES = 50
 """Most values of a column that is searched for exposed groups."""
@@ -155,16 +155,17 @@ def answer_queries(
                 raise InputTypeError("query must be names for a release that is read in blocks, got a function")
             if categories and not text:
                 raise InputError("categories must be text in a release that is read in blocks: write them so")
-            records = [train, holdout] + ([] if reference is None else [reference])
-            named = zip(records, _HELD, strict=False)
-            records = [as_table(part, name, categories=categories) for part, name in named]
-            return _from_stream(records, stream, query, choice, groups, threads, rng, progress, person, spare, journal)
-        synthetic = stream.table()
+            synthetic = stream
+        else:
+            synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if columns is None and not categories and all(is_plain(part) for part in given):
         return _from_arrays(given, query, choice, groups, threads, rng, progress, person)
-    tables = [as_table(part, name, categories=categories) for part, name in zip(given, _NAMES, strict=False)]
-    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person, spare)
+    tables = [
+        part if isinstance(part, TableStream) else as_table(part, name, categories=categories)
+        for part, name in zip(given, _NAMES, strict=False)
+    ]
+    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person, spare, journal)
 
 
 def _read(part: Any, categories: Sequence[str]) -> Any:
@@ -177,26 +178,23 @@ def _chance(rng: np.random.Generator | None, fingerprints: Mapping[str, str]) ->
     return rng if rng is not None else np.random.default_rng(seed_of(*fingerprints.values()))
 
 
-def _person(person: Any, tables: Sequence[Table]) -> Any:
+def _person(person: Any, tables: Mapping[str, Table]) -> Any:
     """Whose each record of train and holdout is: the values of a column, or identifiers that were given as such."""
     if not isinstance(person, str):
         return person
-    for table in tables[:2]:
+    sides = tables["train"], tables["holdout"]
+    for table in sides:
         if person not in table.names:
             raise InputError(
                 f"person must be a column of train and of holdout, got {person!r}; {table.origin} has "
                 f"{', '.join(table.names)}"
             )
-    return tables[0].column(person), tables[1].column(person)
+    return tuple(table.column(person) for table in sides)
 
 
 def _without(table: Any, person: Any) -> Any:
     """Leave the column that says whose a row is out of what is compared, of a table or a stream."""
-    if not isinstance(person, str) or person not in table.names:
-        return table
-    if isinstance(table, TableStream):
-        return replace(table, dtypes={name: dtype for name, dtype in table.dtypes.items() if name != person})
-    return table.without(person)
+    return table.without(person) if isinstance(person, str) and person in table.names else table
 
 
 def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -> TableStream:
@@ -205,96 +203,6 @@ def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -
         synthetic = [synthetic]
     size = BLOCK_ROWS if block_rows is None else block_rows
     return as_stream(synthetic, "synthetic", block_rows=size, categories=categories)
-
-
-def _from_stream(
-    given: list[Any],
-    stream: TableStream,
-    query: Any,
-    choice: ColumnChoice,
-    groups: Any,
-    threads: int,
-    rng: np.random.Generator | None,
-    progress: Callable[[float], None],
-    person: Any,
-    spare: bool,
-    journal: Any,
-) -> ReleaseAnswers:
-    tables = [as_table(part, name) for part, name in zip(given, _HELD, strict=False)]
-    compared = [_without(table, person) for table in tables]
-    columns, left = choice.among(compared[:2], [_without(stream, person), *compared[2:]])
-    who = _person(person, tables)
-    aside = _aside(compared, columns, who, rng) if spare and len(tables) == 2 else None
-    reference = compared[2] if len(tables) > 2 else None if aside is None else compared[1].take(aside.rows)
-    encoder = StreamEncoder.fit(
-        compared[:2],
-        stream,
-        reference=reference,
-        columns=columns,
-        progress=lambda share: progress(READING * share),
-    )
-    encoded = [encoder.encoder.transform(table) for table in encoder.records]
-    cells, records = [part.cells for part in encoded], _counted_of(encoder.records, aside)
-    targets, split = np.concatenate(_counted_of(cells, aside)), len(cells[0])
-    prints = _fingerprints(encoder.records[:2]) | {"synthetic": encoder.fingerprint}
-    if len(tables) > 2:
-        prints["reference"] = encoder.records[2].fingerprint()
-    chance = _chance(rng, prints)
-    sizes, classes = size_classes(stream.rows, chance)
-    frequencies, (numbers, ranks) = encoder.encoder.frequencies, column_numbers(encoder.encoder)
-    keys = repeated_keys(_counted_of(compared, aside), stream, key_columns(left, [*compared[:2], stream]))
-
-    def contrast() -> Contrast:
-        released = rows_of(stream, encoder, _sample(stream.rows, prints))
-        return _contrast(records, released, encoder.records[2], prints)
-
-    release = table_queries.TableRelease(
-        targets,
-        None,
-        frequencies,
-        numbers,
-        ranks,
-        reference_cells=cells[2] if len(cells) > 2 else None,
-        contrast=None if len(cells) < 3 else contrast,
-        keys=None if keys is None else keys.rarity,
-        prefixes=sizes,
-        matches=match_stream(
-            stream,
-            encoder,
-            targets,
-            table_queries.rarity_weights(frequencies),
-            numbers,
-            ranks,
-            classes,
-            n_jobs=threads,
-            progress=lambda share: progress(READING + (1.0 - READING) * share),
-            journal=journal,
-        ),
-        n_jobs=threads,
-    )
-    ways = {"referring": reference is not None, "keyed": keys is not None}
-    answers = _answers(release, table_queries, query, [*given[:2], stream], split, **ways)
-    rows = _row_numbers(cells[: len(tables)])
-    by_role = dict(zip(_HELD, rows, strict=False))
-    every: list[Table | TableStream] = [*tables[:2], stream, *tables[2:]]
-    common = {
-        "left_out": left,
-        "preview": preview_of(dict(zip(_NAMES, every, strict=False)), left, columns, by_role, person),
-        "closest": release.closest,
-        **_about_tables(
-            release,
-            encoder.encoder.notes,
-            [*rows[:2], None, *rows[2:]],
-            records,
-            _with_keys(records, compared, keys, aside),
-            prints,
-            chance,
-        ),
-        **_about_people(groups, tables, who, aside),
-        "sizes": sizes,
-        "by_size": release.by_size(),
-    }
-    return _material(answers, split, stream.rows, query, table_queries.QUERIES, common)
 
 
 def _from_arrays(
@@ -337,7 +245,7 @@ def _from_arrays(
     answers = _answers(release, array_queries, query, given, split, referring=len(given) > 3)
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
-        **_about_rows(rows, prints, chance),
+        **_about_rows(dict(zip(_NAMES, rows, strict=False)), prints, chance),
         "left_out": left,
         "pool": Pool(split, tuple(columns), rows=targets, n_jobs=threads),
         "copied": np.isin(np.concatenate(rows[:2]), rows[2]),
@@ -357,67 +265,92 @@ def _from_arrays(
 
 def _from_tables(
     given: list[Any],
-    tables: list[Table],
+    tables: Sequence[Table | TableStream],
     query: Any,
     choice: ColumnChoice,
     groups: Any,
     threads: int,
     rng: np.random.Generator | None,
-    progress: Any,
+    progress: Progress,
     person: Any,
     spare: bool,
+    journal: Any,
 ) -> ReleaseAnswers:
-    compared = [_without(table, person) for table in tables]
+    """Answer from tables of which the release, the third, may be read in blocks."""
+    held = {role: table for role, table in zip(_NAMES, tables, strict=False) if isinstance(table, Table)}
+    compared: list[Any] = [_without(table, person) for table in tables]
     columns, left = choice.among(compared[:2], compared[2:])
-    who = _person(person, tables)
+    who = _person(person, held)
     aside = _aside(compared, columns, who, rng) if spare and len(tables) == 3 else None
-    matched = match_tables(*compared, columns=columns, at_least=1)
-    prints = _fingerprints(matched)
+    parts = compared if aside is None else [*compared, compared[1].take(aside.rows)]
+    before = 0.0 if "synthetic" in held else READING
+    encoder = TableEncoder.fit(
+        *parts, learn_from=parts[2:], columns=columns, progress=lambda share: progress(before * share)
+    )
+    matched: list[Any] = [*encoder.tables]
+    prints = _fingerprints(matched[: len(tables)])
     chance = _chance(rng, prints)
-    if aside is not None:
-        matched = (*matched, matched[1].take(aside.rows))
-    encoder = TableEncoder.fit(*matched, learn_from=matched[2:])
-    encoded = [encoder.transform(table) for table in matched]
-    cells, records = [part.cells for part in encoded], _counted_of(matched, aside)
-    targets, split = np.concatenate(_counted_of(cells, aside)), len(cells[0])
-    sizes, classes = size_classes(len(cells[2]), chance)
-    order = np.argsort(classes, kind="stable")
+    cells: list[Any] = [encoder.transform(table).cells if isinstance(table, Table) else None for table in matched]
+    records, targets = _counted_of(matched, aside), np.concatenate(_counted_of(cells, aside))
+    sizes, classes = size_classes(matched[2].rows, chance)
+    order = np.argsort(classes, kind="stable") if "synthetic" in held else None
+    frequencies, (numbers, ranks) = encoder.frequencies, column_numbers(encoder)
     keys = repeated_keys(_counted_of(compared, aside), compared[2], key_columns(left, compared[:3]))
 
     def contrast() -> Contrast:
-        return _contrast(records, matched[2].take(_sample(len(matched[2]), prints)), matched[3], prints)
+        return Contrast(records, *(table.take(_sample(table.rows, prints)) for table in matched[2:4]))
 
+    def matching(share: float) -> None:
+        progress(before + (1.0 - before) * share)
+
+    matches = None
+    if order is None:
+        weights = table_queries.rarity_weights(frequencies)
+        matches = match_stream(
+            matched[2],
+            encoder,
+            targets,
+            weights,
+            numbers,
+            ranks,
+            classes,
+            n_jobs=threads,
+            progress=matching,
+            journal=journal,
+        )
     release = table_queries.TableRelease(
         targets,
-        cells[2][order],
-        encoder.frequencies,
-        *column_numbers(encoder),
+        None if order is None else cells[2][order],
+        frequencies,
+        numbers,
+        ranks,
         reference_cells=cells[3] if len(cells) > 3 else None,
-        contrast=None if len(cells) < 4 else contrast,
+        contrast=contrast if len(cells) > 3 else None,
         keys=None if keys is None else keys.rarity,
         prefixes=None if callable(query) else sizes,
+        matches=matches,
         n_jobs=threads,
-        progress=progress,
+        progress=matching,
     )
+    split = len(tables[0])
     ways = {"referring": len(cells) > 3, "keyed": keys is not None}
     answers = _answers(release, table_queries, query, given, split, **ways)
-    rows = _row_numbers(cells[: len(tables)])
-    by_role = dict(zip(_NAMES, rows, strict=False))
+    rows = dict(zip(held, _row_numbers([part for part in cells[: len(tables)] if part is not None]), strict=True))
+    asked = _with_keys(records, compared, keys, aside)
     common: dict[str, Any] = {
         "left_out": left,
-        "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, by_role, person),
-        "closest": order[release.closest],
-        **_about_tables(
-            release, encoder.notes, rows, records, _with_keys(records, compared, keys, aside), prints, chance
-        ),
+        "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, rows, person),
+        "closest": release.closest if order is None else order[release.closest],
+        **_about_tables(release, encoder.notes, rows, records, asked, prints, chance),
         **_about_people(groups, tables, who, aside),
-        "compared": _compared(matched[0].names, targets, cells[2], column_numbers(encoder)[0], split).with_keys(
-            _key_cells(_counted_of(compared, aside), compared[2], () if keys is None else keys.repeated)
-        ),
     }
+    if order is not None:
+        repeated = () if keys is None else keys.repeated
+        shown = _compared(encoder.names, targets, cells[2], numbers, split)
+        common["compared"] = shown.with_keys(_key_cells(_counted_of(compared, aside), compared[2], repeated))
     if not callable(query):
-        common |= {"sizes": release.prefixes, "by_size": release.by_size()}
-    return _material(answers, split, len(cells[2]), query, table_queries.QUERIES, common)
+        common |= {"sizes": sizes, "by_size": release.by_size()}
+    return _material(answers, split, matched[2].rows, query, table_queries.QUERIES, common)
 
 
 def _aside(
@@ -452,7 +385,7 @@ def _with_keys(
     return match_tables(*_counted_of(compared, aside), columns=names, at_least=1)
 
 
-def _about_people(groups: Any, tables: Sequence[Table], person: Any, aside: Aside | None) -> dict[str, Any]:
+def _about_people(groups: Any, tables: Sequence[Any], person: Any, aside: Aside | None) -> dict[str, Any]:
     """Groups and people of the records that are counted, and which held-out records these are."""
     if aside is not None and person is not None:
         person = person[0], np.asarray(person[1])[aside.counted]
@@ -469,14 +402,10 @@ def _sample(rows: int, fingerprints: Mapping[str, str]) -> NDArray[np.int64]:
     return sample_of(rows, np.random.default_rng(seed_of(*fingerprints.values())))
 
 
-def _contrast(records: Sequence[Table], released: Table, reference: Table, fingerprints: Mapping[str, str]) -> Contrast:
-    return Contrast(records, released, reference.take(_sample(len(reference), fingerprints)))
-
-
 def _about_tables(
     release: table_queries.TableRelease,
     notes: tuple[str, ...],
-    rows: Sequence[NDArray[np.int64] | None],
+    rows: Mapping[str, NDArray[np.int64]],
     matched: Sequence[Table],
     asked: Sequence[Table],
     fingerprints: Mapping[str, str],
@@ -510,18 +439,13 @@ def _other_labels(train: Table, holdout: Table) -> str | None:
 
 
 def _about_rows(
-    rows: Sequence[NDArray[np.int64] | None],
+    rows: Mapping[str, NDArray[np.int64]],
     fingerprints: Mapping[str, str],
     chance: np.random.Generator,
     problem: str | None = None,
 ) -> dict[str, Any]:
-    """What the numbers of equal rows say, of train, holdout, release (None if it is not in memory) and reference.
-
-    A ``problem`` that is known already stays.
-    """
-    train, holdout, release, reference = (*rows, None)[:4]
-    assert train is not None
-    assert holdout is not None
+    """What the numbers of equal rows of the tables in memory say; a ``problem`` that is known already stays."""
+    train, holdout, release, reference = rows["train"], rows["holdout"], rows.get("synthetic"), rows.get("reference")
     own = np.random.default_rng(chance.integers(2**63))
     return {
         "shared_rows": int(np.isin(train, holdout).sum()),
@@ -533,7 +457,6 @@ def _about_rows(
 
 
 _NAMES = ("train", "holdout", "synthetic", "reference")
-_HELD = ("train", "holdout", "reference")
 
 
 def _material(
@@ -618,7 +541,7 @@ def _counted(train: NDArray[np.int64], holdout: NDArray[np.int64], others: NDArr
     return int(np.isin(train, others).sum()), int(np.isin(holdout, others).sum())
 
 
-def _fingerprints(tables: Sequence[Table]) -> dict[str, str]:
+def _fingerprints(tables: Sequence[Any]) -> dict[str, str]:
     return {name: table.fingerprint() for name, table in zip(_NAMES, tables, strict=False)}
 
 

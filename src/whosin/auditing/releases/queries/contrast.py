@@ -23,8 +23,8 @@ from whosin.errors import InputError
 from whosin.parallel.one_thread import one_thread
 from whosin.tables import Table
 from whosin.tables.columns import Column
-from whosin.tables.encoding import learn_ranks
 from whosin.tables.levels import Levels
+from whosin.tables.scaling import learn_rules
 
 __all__ = ["MOST_ROWS", "Contrast", "sample_of"]
 
@@ -148,14 +148,14 @@ class _Seen:
         levels = Levels.pool(columns[:2])
         if levels.size < 2 or levels.known == 0:
             return None
-        rule = learn_ranks(levels, levels.counts)
-        if rule is None:
+        rules = learn_rules(levels, levels.counts)
+        if rules is None:
             codes = np.concatenate([levels.find(column, "column") for column in columns]).astype(np.int64)
             places = np.where((codes < 0) | (codes >= levels.known), np.nan, codes)
             return cls(np.where(codes < 0, levels.size, codes), levels.size + 1, places)
         numbers = np.concatenate([column.values for column in columns])
         missing = np.isnan(numbers)
-        places = np.where(missing, np.nan, rule(np.where(missing, 0.0, numbers)))
+        places = np.where(missing, np.nan, rules[1](np.where(missing, 0.0, numbers)))
         bins = np.where(missing, BINS, np.clip((np.nan_to_num(places) + 1.0) * 0.5 * BINS, 0, BINS - 1))
         return cls(bins.astype(np.int64), BINS + 1, places)
 

@@ -14,7 +14,7 @@ from whosin.auditing.releases.matching.match import row_ids
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.errors import InputError
-from whosin.tables.encoding import smoothed_shares
+from whosin.tables.scaling import smoothed_shares
 
 __all__ = ["Pool"]
 
