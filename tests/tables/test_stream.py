@@ -1,6 +1,7 @@
 """Tables read in blocks: the same encoding and fingerprint as in memory, and errors that name the row."""
 
 import datetime as dt
+import gc
 import gzip
 import subprocess
 import sys
@@ -179,6 +180,47 @@ def test_words_of_truth_may_have_any_blanks_around_them():
     found = learnt(rows, as_stream([frame], block_rows=1))
     assert found.tables[2].fingerprint() == as_table(frame).fingerprint()
     assert streamed(found, frame)[0][:, 0].tolist() == [1, 0, 1]
+
+
+def test_part_of_a_stream_keeps_its_files():
+    part = as_stream([pl.DataFrame({"x": [1, 2], "y": [3, 4]})]).without("x")
+    gc.collect()
+    assert part.table().column("y").tolist() == [3, 4]
+    with pytest.raises(InputError, match="data has no column 'x'; it has y"):
+        part.select(["x"])
+
+
+def test_distinct_values_of_a_stream_are_not_kept():
+    """They may be as many as rows, in every column."""
+    frame = mixed(500, np.random.default_rng(3))
+    found = learnt([as_table(frame.head(5))] * 2, as_stream([frame]))
+    assert [levels.size <= 6 for levels in found.levels] == [True] * 5
+    kept = [part for column in found.tables[2].columns for part in (column.numbers, column.labels, column.counts)]
+    assert [len(part) for part in kept] == [0] * 15
+
+
+def test_several_streams_are_learnt_from_together():
+    """Counts add up, and a stream from which nothing is learnt brings values alone."""
+    frames = [
+        pl.DataFrame({"n": [1.0, 2.0, None], "w": ["a", "b", "b"]}),
+        pl.DataFrame({"n": [2.0, 5.0], "w": ["c", None]}),
+    ]
+    record, (one, two) = (
+        as_table({"n": [2.0, 7.0], "w": ["b", "c"]}),
+        (as_stream([frame], block_rows=1) for frame in frames),
+    )
+    tables = [record, *(as_table(frame) for frame in frames)]
+    for some in ([0, 1, 2], [1, 2], [2], [0, 1]):
+        expected = TableEncoder.fit(*tables, learn_from=[tables[i] for i in some])
+        found = TableEncoder.fit(record, one, two, learn_from=[(record, one, two)[i] for i in some])
+        theirs, ours = expected.transform(record), found.transform(record)
+        assert np.array_equal(ours.numbers, theirs.numbers)
+        assert (found.notes, found.rows) == (expected.notes, 7)
+        for place, shares in enumerate(found.frequencies):
+            assert shares[ours.cells[:, place]].tolist() == expected.frequencies[place][theirs.cells[:, place]].tolist()
+    for bad, got in (((one, two), "none in memory"), ((record, {"n": [1]}), "dict")):
+        with pytest.raises(InputTypeError, match=f"at least one table in memory, got {got}"):
+            TableEncoder.fit(*bad)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])
