@@ -175,7 +175,7 @@ def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
     body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
     found = read(body, 2)
     assert found["1"].cells.cast(pl.String).fill_null("").to_list() == ['a,\n"b', "c", "", "\n"]
-    assert [text.Piece(body, 0, 7).places(found)(row) for row in range(4)] == [7, 9, 10, 11]
+    assert text.Piece(body, 0, 7).lines(found).tolist() == [7, 9, 10, 11]
     for odd, width in (
         (body, 3),
         (body + b"\n5", 2),
@@ -231,9 +231,9 @@ def test_the_quick_way_reads_what_the_csv_module_reads(monkeypatch, seed):
 
     def read():
         dialect = Dialect(separator, missing=missing, decimal=rng.choice([None, "."]), header=True)
-        series, remarks, place = text.series_from_text(data, "x", dialect)
+        series, remarks, lines = text.series_from_text(data, "x", dialect)
         table = as_table(pl.DataFrame([cells.alias(name) for name, cells in series.items()]))
-        return table.fingerprint(), remarks, [place(row) for row in range(len(table))]
+        return table.fingerprint(), remarks, lines.tolist()
 
     state = rng.getstate()
     quick = read()

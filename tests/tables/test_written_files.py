@@ -177,11 +177,33 @@ def test_a_row_knows_its_line(tmp_path):
     plain = read_table(write(tmp_path / "x.csv", "about\n\na;b\n1;x\n2;y\n"))
     assert (plain.place(0), plain.select(["b"]).place(1)) == ("line 4", "line 5")
     assert read_table(tmp_path / "x.csv", categories=["a"]).place(1) == "line 5"
-    assert read_table(write(tmp_path / "y.csv", 'a,b\n1,"x\ny"\n2,z\n')).place(1) == "row 1"
-    assert read_table(write(tmp_path / "z.csv", "a,b\n1,x\n\n2,z\n")).place(1) == "row 1"
+    breaks = read_table(write(tmp_path / "y.csv", 'a,b\n1,"x\ny"\n2,z\n3,"\n\n"\n4,"v"\n'))
+    assert [breaks.place(row) for row in range(4)] == ["line 2", "line 4", "line 5", "line 8"]
+    blank = read_table(write(tmp_path / "z.csv", "a,b\n1,x\n\n2,z\n"))
+    assert [blank.place(row) for row in range(2)] == ["line 2", "line 4"]
+    assert blank.take([1]).place(0) == "line 4"
+    assert as_table({"a": [1, 2]}).take([1]).take([0]).place(0) == "row 1"
+    assert read_table(write(tmp_path / "l.json", '[{"a": 1},\n{"a": 2}]\n')).place(1) == "row 1"
+    pl.DataFrame({"a": [1, 2]}).write_parquet(tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet").place(1) == "row 1"
     assert read_table(write(tmp_path / "x.jsonl", '{"a": 1}\n{"a": 2}\n')).place(1) == "line 2"
     assert as_table({"a": [1, 2]}).place(1) == "row 1"
     assert read_table(tmp_path / "x.csv").fingerprint() == as_table({"a": [1, 2], "b": ["x", "y"]}).fingerprint()
+
+
+def test_a_row_of_a_workbook_is_called_as_the_program_shows_it(tmp_path):
+    """Names stand in row 1, or below blank rows; blank rows between count."""
+    rows = [["a", "b"], [1, "x"], [], [2, "y"], [None, "z"], [None, None], [4, None]]
+    for blank in (0, 3):
+        table = read_table(workbook(tmp_path / "x.xlsx", s=[[]] * blank + rows))
+        assert table.column("a").tolist()[::3] == [1.0, 4.0]
+        assert [table.place(row) for row in range(4)] == [f"sheet row {blank + row}" for row in (2, 4, 5, 7)]
+        with pytest.raises(
+            InputError, match=f"x.xlsx sheet row {blank + 5} column 'a' must be a number, got a missing"
+        ):
+            read_numeric(tmp_path / "x.xlsx", ["a"])
+    with pytest.raises(InputError, match="sheet 's' is empty"):
+        read_table(workbook(tmp_path / "y.xlsx", s=[["a", "b"], [], [None, None]]))
 
 
 def test_two_columns_of_one_name_are_told_apart(tmp_path):

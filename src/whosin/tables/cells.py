@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError
-from whosin.tables.columns import EXACT, coded
+from whosin.tables.columns import EXACT, categorical, coded
 from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WORDS, Dialect
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Cells:
         bare = cells.str.strip_chars_start(" ") if dialect.blanks else cells
         if 2 * bare.head(_LOOK).n_unique() > min(len(bare), _LOOK):
             return cls(bare, bare)
-        drawn = bare.cast(pl.Categorical)
+        drawn = categorical(bare)
         return cls(drawn, *coded(drawn))
 
     @property
@@ -73,12 +73,12 @@ class Cells:
             return self.cells if read is self.values else read
         return read.extend_constant(None, 1).gather(np.where(self.codes < 0, len(read), self.codes))
 
-    def matches(self, pattern: str) -> int:
-        """Count the matches of a pattern in cells of text."""
-        found = self.values.str.count_matches(pattern).fill_null(0).to_numpy()
-        if self.codes is None or not found.any():
-            return int(found.sum())
-        return int(np.append(found, 0)[self.codes].sum())
+    def matches(self, pattern: str) -> NDArray[np.int64]:
+        """Count the matches of a pattern in each cell of text; one 0 if there are none."""
+        found = self.values.str.count_matches(pattern).fill_null(0).to_numpy().astype(np.int64)
+        if not found.any():
+            return np.zeros(1, dtype=np.int64)
+        return found if self.codes is None else np.append(found, 0)[self.codes]
 
 
 @dataclass(frozen=True)

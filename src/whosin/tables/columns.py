@@ -17,7 +17,7 @@ from whosin.errors import InputError, InputTypeError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "as_category", "coded", "column_from_series", "for_each", "nothing"]
+__all__ = ["Column", "Kind", "as_category", "categorical", "coded", "column_from_series", "for_each", "nothing"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -147,7 +147,7 @@ def _plain(series: pl.Series, place: str, raw: bool) -> Column:
     if dtype.is_temporal():
         return _dates(series)
     if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return _text(series.cast(pl.String) if dtype == pl.Enum else series, raw)
+        return _text(series, raw)
     raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
 
 
@@ -202,6 +202,15 @@ def _text(series: pl.Series, raw: bool) -> Column:
     return Column("category", "text", codes, tuple(words))
 
 
+def categorical(series: pl.Series) -> pl.Series:
+    """Return text of which few are distinct as polars codes it: faster if the first cells have all of them."""
+    import polars as pl
+
+    first = series.head(_LOOK).drop_nulls().unique().sort()
+    listed = series.cast(pl.Enum(first), strict=False)
+    return listed if listed.null_count() == series.null_count() else series.cast(pl.Categorical)
+
+
 def coded(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
     """Return the distinct texts of a column, rising, and for each cell the number of its own, -1 where it is missing.
 
@@ -209,18 +218,24 @@ def coded(series: pl.Series) -> tuple[pl.Series, NDArray[np.int32]]:
     """
     import polars as pl
 
-    if series.dtype == pl.Categorical or series.head(_LOOK).n_unique() <= _FEW:
-        drawn = series.cast(pl.Categorical)
-        kinds = drawn.unique().drop_nulls()
-        order = kinds.cast(pl.String).arg_sort().to_numpy()
-        book = np.full(int(kinds.to_physical().max() or 0) + 2, -1, dtype=np.int32)  # type: ignore[arg-type]
-        book[kinds.to_physical().to_numpy()[order]] = np.arange(len(order), dtype=np.int32)
-        places = drawn.to_physical().fill_null(len(book) - 1).to_numpy()
-        return kinds.cast(pl.String).gather(order), book[places]
-    labels = series.drop_nulls().unique().sort()
-    book_frame = pl.DataFrame({"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
-    joined = series.to_frame("label").join(book_frame, on="label", how="left", maintain_order="left")
-    return labels, joined["code"].fill_null(-1).to_numpy()
+    if series.dtype == pl.String and series.head(_LOOK).n_unique() <= _FEW:
+        series = categorical(series)
+    if series.dtype == pl.String:
+        labels = series.drop_nulls().unique().sort()
+        book_frame = pl.DataFrame({"label": labels, "code": np.arange(len(labels), dtype=np.int32)})
+        joined = series.to_frame("label").join(book_frame, on="label", how="left", maintain_order="left")
+        return labels, joined["code"].fill_null(-1).to_numpy()
+    kinds = series.unique().drop_nulls()
+    order = kinds.cast(pl.String).arg_sort().to_numpy()
+    numbers = kinds.to_physical().to_numpy()[order].astype(np.int64)
+    codes = series.to_physical().cast(pl.Int32)
+    codes = codes.fill_null(-1) if codes.null_count() else codes
+    places = codes.to_numpy()
+    if not np.array_equal(numbers, np.arange(len(numbers))):
+        book = np.full(int(numbers.max(initial=-1)) + 2, -1, dtype=np.int32)
+        book[numbers] = np.arange(len(numbers), dtype=np.int32)
+        places = book[places]
+    return kinds.cast(pl.String).gather(order), places
 
 
 def _categories(labels: Any, codes: NDArray[Any], holds: str) -> Column:

@@ -72,7 +72,7 @@ def _recategorised(table: Table, chosen: set[str]) -> Table:
     if not chosen:
         return table
     columns = (as_category(column) if label in chosen else column for label, column in table)
-    return Table(table.names, tuple(columns), table.origin, table.notes, table.first_line)
+    return Table(table.names, tuple(columns), table.origin, table.notes, table.places)
 
 
 def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> set[str]:

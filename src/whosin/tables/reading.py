@@ -28,7 +28,7 @@ from whosin.tables.json_lines import frame_from_lines
 from whosin.tables.numeric import numeric_records
 from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.quiet_polars import without_panics
-from whosin.tables.table import Table
+from whosin.tables.table import Places, Table, place_of
 from whosin.tables.text import series_from_text
 
 if TYPE_CHECKING:
@@ -46,22 +46,11 @@ _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", "
 
 @dataclass(frozen=True)
 class _Read:
-    """What a file has: its columns, remarks on how it was read, and what tells the line of a row."""
+    """What a file has: its columns, remarks on how it was read, and where its rows stand."""
 
     series: dict[str, pl.Series]
     remarks: Sequence[str] = ()
-    line: Callable[[int], int] | None = None
-
-    @property
-    def first_line(self) -> int | None:
-        """The line of row 0, if each row is one line."""
-        last = len(next(iter(self.series.values()))) - 1
-        if self.line is None or self.line(last) - self.line(0) != last:
-            return None
-        return int(self.line(0))
-
-    def place(self, row: int) -> str:
-        return f"row {row}" if self.line is None else f"line {self.line(row)}"
+    places: Places | None = None
 
 
 def read_table(
@@ -128,7 +117,7 @@ def read_table(
     file = _as_path(path)
     dialect = Dialect(separator, encoding, decimal, missing, header, skip_lines)
     found = _read(file, dialect, raw=categories, sheet=sheet)
-    table = replace(table_from_series(found.series, file.name, categories, found.remarks), first_line=found.first_line)
+    table = replace(table_from_series(found.series, file.name, categories, found.remarks), places=found.places)
     return table if columns is None else table.select(columns)
 
 
@@ -183,11 +172,11 @@ def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | No
     check_file(path)
     ending = file_ending(path)
     if ending in TEXT:
-        series, remarks, line = series_from_text(_bytes(path), path.name, dialect, ending, raw)
+        series, remarks, lines = series_from_text(_bytes(path), path.name, dialect, ending, raw)
         unknown = (
             [] if path.name.lower().endswith((*TEXT, *_PACKED, ".zip")) else ["it was read as text, by its content"]
         )
-        return _Read(series, [*unknown, *remarks], line)
+        return _Read(series, [*unknown, *remarks], Places("line", lines))
     if ending in _LINES:
         return _read_lines(_bytes(path), path.name)
     if ending in _EXCEL:
@@ -282,7 +271,7 @@ def unpacking(path: Path) -> Iterator[None]:
 def _read_lines(data: bytes, origin: str) -> _Read:
     """Read JSON: one object per row, with the same fields or some of them."""
     frame, lines = frame_from_lines(data, origin)
-    return _Read(_with_dates(series_of(frame, origin)), (), None if lines is None else lines.__getitem__)
+    return _Read(_with_dates(series_of(frame, origin)), (), None if lines is None else Places("line", lines))
 
 
 def _with_dates(series: dict[str, pl.Series]) -> dict[str, pl.Series]:
@@ -302,19 +291,28 @@ def _read_sheet(path: Path, sheet: str | None) -> _Read:
     except ImportError as error:
         raise missing_extra(f"{path.name} is a workbook, which needs fastexcel (or save it as CSV)", "excel") from error
     try:
-        names = fastexcel.read_excel(path.read_bytes()).sheet_names
+        book = fastexcel.read_excel(path.read_bytes())
+        names = book.sheet_names
         if sheet is not None and sheet not in names:
             raise InputError(f"{path.name} has no sheet {sheet!r}; it has {', '.join(names)}")
         chosen = names[0] if sheet is None else sheet
-        frame = pl.read_excel(
-            io.BytesIO(path.read_bytes()), sheet_name=chosen, infer_schema_length=None, raise_if_empty=False
+        every = pl.read_excel(
+            io.BytesIO(path.read_bytes()),
+            sheet_name=chosen,
+            infer_schema_length=None,
+            raise_if_empty=False,
+            drop_empty_rows=False,
         )
+        last = book.load_sheet(chosen, header_row=None, skip_rows=0).height
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{path.name} must be a workbook, got something else or part of it: {error}") from None
-    if frame.width == 0:
+    filled = every.select(~pl.all_horizontal(pl.all().is_null())).to_series() if every.width else pl.Series([False])
+    if not filled.any():
         raise InputError(f"{path.name} sheet {chosen!r} is empty; sheet= names another of {', '.join(names)}")
     said = f"sheet {chosen!r} was read, the first of {len(names)}"
-    return _Read(_with_dates(series_of(frame, path.name)), [said] if sheet is None and len(names) > 1 else [])
+    frame, numbers = every.filter(filled), np.arange(last - every.height, last)[filled.to_numpy()] + 1
+    remarks = [said] if sheet is None and len(names) > 1 else []
+    return _Read(_with_dates(series_of(frame, path.name)), remarks, Places("sheet row", numbers))
 
 
 def _load_frame(path: Path, ending: str) -> pl.DataFrame:
@@ -368,5 +366,5 @@ def _numbers(found: _Read, name: str, path: Path, gaps: str) -> NDArray[np.float
         shown = repr(series[row]) if isinstance(series[row], str) else str(series[row])
         other = f"{shown}; columns= chooses others" + (f", such as {listed}" if listed else "")
         got = "a missing cell; gaps='drop' leaves such rows out" if missing[row] else other
-        raise InputError(f"{path.name} {found.place(row)} column {name!r} must be a number, got {got}")
+        raise InputError(f"{path.name} {place_of(found.places, row)} column {name!r} must be a number, got {got}")
     return numbers.fill_null(np.nan).to_numpy()

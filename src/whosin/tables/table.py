@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,20 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column, Kind
 
-__all__ = ["Table", "add_texts", "check_names", "new_digest"]
+__all__ = ["Places", "Table", "add_texts", "check_names", "new_digest", "place_of"]
+
+
+class Places(NamedTuple):
+    """Where the rows of a table stand."""
+
+    word: str
+    """What is counted: "line", "sheet row" or "row"."""
+    numbers: NDArray[np.int64]
+
+
+def place_of(places: Places | None, row: int) -> str:
+    """Say where a row stands; without places by its number, counted from 0."""
+    return f"row {row}" if places is None else f"{places.word} {places.numbers[row]}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +51,8 @@ class Table:
     """What errors call the table: a file name, or the name of an argument."""
     notes: tuple[str, ...] = field(default=(), repr=False)
     """What was recognised when the file was read."""
-    first_line: int | None = field(default=None, repr=False)
-    """The line of a text file on which row 0 stands, if each row is one line."""
+    places: Places | None = field(default=None, repr=False)
+    """Where the rows stand in their file, or in the table that they were taken from."""
 
     def __post_init__(self) -> None:
         check_names(self.names, self.origin)
@@ -75,8 +88,8 @@ class Table:
         return self.columns[self._place(name)].kind
 
     def place(self, row: int) -> str:
-        """Say where a row stands: its line in a text file, or its number, counted from 0."""
-        return f"row {row}" if self.first_line is None else f"line {self.first_line + row}"
+        """Say where a row stands: its line in a text file, its row in a sheet, or its number, counted from 0."""
+        return place_of(self.places, row)
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column: numbers and dates (seconds from 1970) as floats with NaN, categories as text with None."""
@@ -92,7 +105,7 @@ class Table:
             raise InputTypeError(f"names must be a list of column names, got the text {names!r}")
         places = [self._place(name) for name in names]
         columns = tuple(self.columns[place] for place in places)
-        return Table(tuple(names), columns, self.origin, self.notes, self.first_line)
+        return Table(tuple(names), columns, self.origin, self.notes, self.places)
 
     def without(self, name: str) -> Table:
         """Return the other columns."""
@@ -110,7 +123,9 @@ class Table:
         if chosen.size and not (-self.rows <= chosen.min() and chosen.max() < self.rows):
             raise InputError(f"indices must be row numbers below {self.rows}, got {chosen.min()} to {chosen.max()}")
         rows = chosen.astype(np.intp)
-        return Table(self.names, tuple(column.take(rows) for column in self.columns), self.origin, self.notes)
+        word, numbers = ("row", np.arange(self.rows)) if self.places is None else self.places
+        columns = tuple(column.take(rows) for column in self.columns)
+        return Table(self.names, columns, self.origin, self.notes, Places(word, numbers[rows]))
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of names, kinds and cells in their order.

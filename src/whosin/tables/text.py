@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Layout", "Piece", "irregular_frames", "series_from_text"]
 
 Bytes = NDArray[np.uint8]
+Lines = NDArray[np.int64]
 
 _CHUNK = 2**17
 _HEAD = 2**16
@@ -121,8 +122,8 @@ class Layout:
 
 def series_from_text(
     data: bytes, origin: str, dialect: Dialect, ending: str = ".csv", raw: Sequence[str] = ()
-) -> tuple[dict[str, pl.Series], list[str], Callable[[int], int]]:
-    """Return the columns of separated text, remarks on how they were read, and what tells the line of a row.
+) -> tuple[dict[str, pl.Series], list[str], Lines]:
+    """Return the columns of separated text, remarks on how they were read, and the line of each row.
 
     Parameters
     ----------
@@ -154,22 +155,21 @@ def series_from_text(
     piece = Piece(data, layout.start, layout.first_line)
     columns = piece.columns(layout)
     if columns is not None:
-        place = piece.places(columns)
+        lines = piece.lines(columns)
     else:
         parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
         frame, lines = pl.concat([part for part, _ in parts]), np.concatenate([part for _, part in parts])
         columns = {name: Cells.of(frame.to_series(i), layout.dialect) for i, name in enumerate(layout.names)}
-        place = lines.__getitem__
     cells, rows = columns, len(next(iter(columns.values())).cells)
     facts = for_each(lambda name: layout.facts(name, cells[name]), layout.names, rows)
     forms = Forms.of(dict(zip(layout.names, facts, strict=True)), layout.dialect, raw)
 
     def where(name: str, row: int) -> str:
-        return f"{origin} line {place(row)} column {name!r}"
+        return f"{origin} line {lines[row]} column {name!r}"
 
     read = for_each(lambda name: forms.read(name, cells[name], where), layout.names, rows)
     series = dict(zip(layout.names, read, strict=True))
-    return series, [*([] if remark is None else [remark]), *layout.remarks, *forms.remarks], place
+    return series, [*([] if remark is None else [remark]), *layout.remarks, *forms.remarks], lines
 
 
 def single_blanks(data: bytes) -> bytes:
@@ -306,15 +306,13 @@ class Piece:
         """Whether points, which would separate thousands beside decimal commas, stand in texts alone."""
         return self.data.count(b".", self.start) == within(columns, r"\.")
 
-    def places(self, columns: Mapping[str, Cells]) -> Callable[[int], int]:
-        """Return what tells the line on which a row starts: line ends within cells count."""
-        import polars as pl
-
-        def place(row: int) -> int:
-            texts = (column.cells.head(row).cast(pl.String) for column in columns.values() if column.text)
-            return self.first_line + row + sum(int(cells.str.count_matches("\n").sum()) for cells in texts)
-
-        return place
+    def lines(self, columns: Mapping[str, Cells]) -> Lines:
+        """Return the line on which each row starts: line ends within cells count."""
+        lines = np.arange(self.first_line, self.first_line + len(next(iter(columns.values())).cells))
+        if self.data.find(b'"', self.start) >= 0:
+            inner = sum(column.matches("\n") for column in columns.values() if column.text)
+            lines[1:] += np.cumsum(np.broadcast_to(inner, lines.shape))[:-1]
+        return lines
 
 
 @dataclass(frozen=True)
@@ -369,10 +367,10 @@ class _Scan:
 
 def within(columns: Mapping[str, Cells], pattern: str) -> int:
     """Count the matches of a pattern in all cells of text."""
-    return sum(column.matches(pattern) for column in columns.values() if column.text)
+    return sum(int(column.matches(pattern).sum()) for column in columns.values() if column.text)
 
 
-def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataFrame, NDArray[np.int64]]]:
+def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataFrame, Lines]]:
     """Yield the cells of odd rows as text, as the csv module reads them, and their lines, block by block."""
     import polars as pl
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.cells import Cells, Facts, Forms
@@ -30,7 +31,7 @@ _LONGEST = 2**28
 """Bytes within which a line must end."""
 _HEAD = 2**20
 
-Place = Callable[[int], int]
+Lines = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ class TextBlocks:
 
         texts = [name for name, form in self.forms.chosen.items() if form == "text"]
         layout = self.layout.without_numbers(texts)
-        for columns, place in _columns(self.open, self.encoding, layout):
+        for columns, lines in _columns(self.open, self.encoding, layout):
 
-            def where(name: str, row: int, place: Place = place) -> str:
-                return f"{layout.origin} line {place(row)} column {name!r}"
+            def where(name: str, row: int, lines: Lines = lines) -> str:
+                return f"{layout.origin} line {lines[row]} column {name!r}"
 
             read = {name: self.forms.read(name, cells, where) for name, cells in columns.items()}
             yield pl.DataFrame(
@@ -96,13 +97,13 @@ def _head(open_file: Callable[[], IO[bytes]], encoding: str, origin: str) -> byt
 
 def _columns(
     open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout
-) -> Iterator[tuple[dict[str, Cells], Place]]:
-    """Yield the columns of one piece after the other, and what tells the line of a row."""
+) -> Iterator[tuple[dict[str, Cells], Lines]]:
+    """Yield the columns of one piece after the other, and the line of each row."""
     parts = _pieces(open_file, encoding, layout)
     for piece in parts:
         columns = piece.columns(layout)
         if columns is not None:
-            yield columns, piece.places(columns)
+            yield columns, piece.lines(columns)
             continue
         text = piece.text
         quotes = text == ord('"')
@@ -111,7 +112,7 @@ def _columns(
             rest = io.BufferedReader(_Joined(piece.data[piece.start :], parts))
         for frame, lines in irregular_frames(rest, replace(layout, first_line=piece.first_line)):
             made = (Cells.of(frame.to_series(i), layout.dialect) for i in range(frame.width))
-            yield dict(zip(layout.names, made, strict=True)), lines.__getitem__
+            yield dict(zip(layout.names, made, strict=True)), lines
 
 
 def _pieces(open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout) -> Iterator[Piece]:
