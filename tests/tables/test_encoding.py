@@ -188,8 +188,9 @@ def test_frequencies_can_come_from_some_of_the_tables():
     both = TableEncoder.fit(train, synthetic, learn_from=[train, synthetic])
     assert both.frequencies[0].tolist() == [3.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5, 1.5 / 8.5]
     assert TableEncoder.fit(train, synthetic).frequencies[0].tolist() == [3 / 6, 1 / 6, 1 / 6, 1 / 6]
-    with pytest.raises(InputError, match="learn_from must be some of the tables, got none of them"):
-        TableEncoder.fit(train, learn_from=[synthetic])
+    for others in ([synthetic], [], [train, synthetic]):
+        with pytest.raises(InputError, match="learn_from must be some of the tables themselves, got none or another"):
+            TableEncoder.fit(train, learn_from=others)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=30).filter(any))

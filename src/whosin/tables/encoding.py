@@ -198,9 +198,10 @@ class TableEncoder:
             check_same_names([(table.origin, table.names) for table in tables])
             columns = tables[0].names
         chosen = [table.select(columns) for table in tables]
-        learnt = [learn_from is None or any(table is one for one in learn_from) for table in tables]
-        if not any(learnt):
-            raise InputError("learn_from must be some of the tables, got none of them")
+        some = tables if learn_from is None else learn_from
+        learnt = [any(table is one for one in some) for table in tables]
+        if not some or any(all(one is not table for table in tables) for one in some):
+            raise InputError("learn_from must be some of the tables themselves, got none or another")
         digests = [new_digest(table.rows, columns) for table in chosen]
         found: list[_Learnt] = []
         for place, name in enumerate(columns):
