@@ -84,11 +84,47 @@ def test_counts_histograms_and_regressions_of_populations(people):
         (("--query", "histogram", "--edges", "0,1", "--edges", "0,1"), "--edges must be given for each column (age)"),
         (("--query", "count", "--clip", 3), "--query count goes without --clip and --range"),
         (("--query", "mode", "--clip", 3), "--query must be one of 'mean', 'sum', 'count'"),
+        (("--query", "quantiles", "--clip", 3), "exponential --loss quantile --quantile 0.5 --grid 0,120,121 chooses"),
     ],
 )
 def test_mistakes_with_queries_of_populations(people, words, says):
     seen = run("population", "gaussian", people, *GAUSSIAN, *words)
     assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
+
+
+def test_quantiles_of_populations(people, tmp_path):
+    """Chosen from a public grid, which may come from a file; the same as the library says."""
+    import whosin as wi
+
+    few = pl.read_csv(people, separator=";").select("age").head(14)
+    few.write_csv(tmp_path / "few.csv")
+    shown = ("population", "exponential", tmp_path / "few.csv", "--epsilon", 4, "--range", "0,120", "--json")
+    asked = ("--loss", "quantile", "--quantile", 0.25)
+    found = json.loads(run(*shown, *asked, "--grid", "0,120,13").stdout)
+    grid = np.arange(0.0, 121.0, 10.0)[:, None]
+    clip = float(np.nextafter(120.0, np.inf))
+    exact = wi.population.exponential(few["age"], grid, epsilon=4, clip=clip, loss="quantile", quantile=0.25)
+    assert found["pmp"]["epsilon"] == exact.to_dict()["pmp"]["epsilon"]
+    assert exact.pmp.epsilon != wi.population.exponential(few["age"], grid, epsilon=4, clip=clip).pmp.epsilon
+    pl.DataFrame({"age": grid[:, 0]}).write_csv(tmp_path / "grid.csv")
+    assert json.loads(run(*shown, *asked, "--candidates", tmp_path / "grid.csv").stdout)["pmp"] == found["pmp"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "give either --candidates, or --grid with limits that are known without the data"),
+        (("--grid", "0,1,5", "--loss", "quantile"), "--loss quantile and --quantile, such as 0.5, go together"),
+        (("--grid", "0,1,5", "--quantile", 0.5), "--loss quantile and --quantile, such as 0.5, go together"),
+        *(
+            (("--grid", bad), f"such as 0,120,121, got '{bad}'")
+            for bad in ("0,120", "120,0,5", "0,1,1", "0,1,2.5", "0,inf,5", "0,1,nan", "nan,1,5", "0,1,1e9")
+        ),
+    ],
+)
+def test_mistakes_with_grids(people, words, says):
+    seen = run("population", "exponential", people, "--epsilon", 1, "--columns", "age", "--clip", 90, *words)
+    assert (seen.exit_code, says in " ".join(seen.stderr.split())) == (2, True), seen.stderr
 
 
 def protect(people, tmp_path, *words):

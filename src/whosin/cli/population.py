@@ -33,6 +33,8 @@ Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; long
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
 QUERIES = ("mean", "sum", "count", "histogram", "regression")
+MOST_PLACES = 100_000
+"""Most outputs of a grid."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ def gaussian(
     taken = list(dict.fromkeys(name for part in parts for name in part)) or None
     if len(parts) > 1 and query != "mean":
         raise InputError(f"--query must be mean with several --columns, got {query}: a sum is so many means")
+    if query in ("median", "quantile", "quantiles"):
+        raise InputError(
+            f"--query must be {', '.join(QUERIES)}, got {query}: a quantile is no sum, and one record may move it far; "
+            "whosin population exponential --loss quantile --quantile 0.5 --grid 0,120,121 chooses it from a grid"
+        )
     check_choice("query", query, QUERIES)
     if (edges is not None) != (query == "histogram"):
         raise InputTypeError("--query histogram and --edges, such as 0,18,65,120, go together: the edges are public")
@@ -142,20 +149,40 @@ def laplace(
 @takes("how", _how)
 def exponential(
     records: Records,
-    candidates: Annotated[Path, typer.Option(help="File of the possible outputs, one row each, in the same columns.")],
+    candidates: Annotated[
+        Path | None, typer.Option(help="File of the possible outputs, one row each, in the same columns.")
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead, of one column: least and largest output, known without the data, and how many at even "
+            "distances, as 0,120,121."
+        ),
+    ] = None,
     delta: Delta = 0.0,
-    loss: Annotated[str, typer.Option(help="distance or squared.")] = "distance",
+    loss: Annotated[str, typer.Option(help="distance, squared or quantile.")] = "distance",
+    quantile: Annotated[
+        float | None, typer.Option(help="With --loss quantile: which, from 0 to 1; 0.5 is the median.")
+    ] = None,
     clip: Clip = None,
     columns: Columns = None,
     how: Any = None,
     written: Any = None,
 ) -> None:
-    """The exponential mechanism that chooses one of several candidates."""
+    """The exponential mechanism that chooses one of several candidates: a middle, a mean or a quantile."""
     from whosin.tables import read_numeric
 
-    outputs, _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
+    if (candidates is None) == (grid is None):
+        raise InputTypeError("give either --candidates, or --grid with limits that are known without the data")
+    if (loss == "quantile") != (quantile is not None):
+        raise InputTypeError("--loss quantile and --quantile, such as 0.5, go together")
+    if candidates is not None:
+        outputs, _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
+    else:
+        outputs = _grid(str(grid))
     source = _Source(records, split(columns), clip, how.ranges, written)
-    _run("exponential", source, how, {"delta": delta, "loss": loss, "candidates": outputs})
+    about = {"quantile": quantile} if quantile is not None else {}
+    _run("exponential", source, how, {"delta": delta, "loss": loss, "candidates": outputs, **about})
 
 
 @dataclass(frozen=True)
@@ -216,6 +243,19 @@ class _Source:
     def blocks(self, names: list[str]) -> list[list[int]]:
         """Return the positions of the columns of each release."""
         return [[names.index(name) for name in part] for part in self.parts] or [list(range(len(names)))]
+
+
+def _grid(text: str) -> Any:
+    import numpy as np
+
+    parts = numbers_of("--grid", text)
+    whole = len(parts) == 3 and bool(np.isfinite(parts).all()) and parts[2] == np.floor(parts[2])
+    if not whole or not parts[0] < parts[1] or not 2 <= parts[2] <= MOST_PLACES:
+        raise InputError(
+            f"--grid must be the least value, the largest, and a number of places from 2 to {MOST_PLACES}, such as "
+            f"0,120,121, got {text!r}"
+        )
+    return np.linspace(parts[0], parts[1], int(parts[2]))[:, None]
 
 
 def _limits(text: str) -> tuple[float, float]:
