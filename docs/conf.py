@@ -49,6 +49,7 @@ sphinx_gallery_conf = {
     "doc_module": ("whosin",),
     "show_signature": False,
     "min_reported_time": 10,
+    "thumbnail_size": (640, 400),
 }
 
 html_theme = "pydata_sphinx_theme"
@@ -57,21 +58,6 @@ html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 6}
-
-# Pages whose Python blocks are run while they are built, with the output under each; the tests run those of all pages.
-run_pages = (
-    "index",
-    "quickstart",
-    "guide/audit",
-    "guide/bounds",
-    "guide/calibrate",
-    "guide/explain",
-    "guide/population",
-    "guide/protect",
-    "guide/report",
-    "guide/unlearning",
-    "guide/worlds",
-)
 
 
 def _draw_implications(app: object) -> None:

@@ -57,6 +57,13 @@ def test_the_verdict_is_on_the_first_screen(look, reported):
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_axe_finds_no_fault_with_the_report(look, colours):
+    from web_support import faults
+
+    assert faults(look(1280, 800, color_scheme=colours)) + faults(look(390, 844, color_scheme=colours)) == []
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_letters_of_pictures_can_be_read(look, width):
     page = look(width, 800)

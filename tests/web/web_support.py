@@ -11,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 with warnings.catch_warnings():
     # Starlette asks for another HTTP client than the one that is there; both do.
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-__all__ = ["BASE", "PORT", "SERVE", "Server", "TestClient", "here", "office", "people", "upload", "wait", "with_token"]
+__all__ = ["BASE", "PORT", "SERVE", "Server", "TestClient"]
+__all__ += ["faults", "here", "office", "people", "upload", "wait", "with_token"]
 
 # as the command whosin does, and unlike python -m alone, it leaves the current folder out of its path
 SERVE = [sys.executable, "-P", "-m", "whosin", "serve"]
@@ -68,6 +70,14 @@ def wait(client, key, *, until=("done", "no verdict", "failed", "interrupted"), 
             return audit
         time.sleep(0.05)
     raise AssertionError(f"still {audit['state']} after {seconds} seconds")
+
+
+def faults(page):
+    """Return what axe, the checker of accessibility, finds on a page with everything unfolded; it fetches nothing."""
+    checker = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    found = checker.Axe().run(page).response["violations"]
+    return [f"{page.url} {fault['id']}: {node['html'][:200]}" for fault in found for node in fault["nodes"]]
 
 
 class Server:
