@@ -157,8 +157,15 @@ def test_calibrate(options, expected, target):
     if name in ("accuracy", "advantage"):
         assert shown[name] <= limit
     text = run("calibrate", *options).stdout
-    assert flat(text).startswith(in_words(guarantee, exact=True))
-    assert " keeps " in flat(text)
+    head = flat(text).split(" keeps ")[0]
+    assert head == in_words(guarantee, keeps=True)
+    assert not re.search(r"\d{5}", head)
+    ((name, value),) = ((k, v) for k, v in guarantee.parameters().items() if re.match("eps|rho|eta|noise", k))
+    printed = float(re.search(r"(?:ε|ρ|η|noise multiplier) = ([\d.]+|inf)", head)[1])
+    exact = float(value[0] if isinstance(value, list) else value)
+    kept = printed >= exact * (1 - 1e-12) if name == "noise_multiplier" else printed <= exact * (1 + 1e-12)
+    assert kept
+    assert printed == exact or abs(printed / exact - 1) < 0.01
     assert flat(guarantee.explain(shown["prior"])) in flat(text)
 
 

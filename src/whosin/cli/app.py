@@ -132,8 +132,9 @@ def calibrate(
     else:
         from whosin.guarantees.base import in_words
 
-        wanted = ", ".join(f"{name} ≤ {value}" for name, value in targets.items())
-        render.guarantee_text(guarantee, chance, f"{in_words(guarantee, exact=True)} keeps {wanted}")
+        ((name, value),) = targets.items()
+        wanted = f"TPR ≤ {tpr:g} at FPR {fpr:g}" if name == "tpr_at" else f"{name} ≤ {value:g}"
+        render.guarantee_text(guarantee, chance, f"{in_words(guarantee, keeps=True)} keeps {wanted}")
 
 
 def _goes_with(option: str, value: Any, what: str, fits: bool) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.answers import Answer, CurveAnswer
 from whosin.errors import check_prior
-from whosin.numerics.rounding import percent_down, percent_up
+from whosin.numerics.rounding import at_least, at_most, percent_down, percent_up
 from whosin.risks import Risk
 from whosin.roc import Roc
 
@@ -185,8 +185,10 @@ _NEIGHBOURS = {
 }
 
 
-def in_words(guarantee: Guarantee, *, exact: bool = False) -> str:
-    """Return what a guarantee is called where people read it, with numbers in six digits or exact.
+def in_words(guarantee: Guarantee, *, keeps: bool = False) -> str:
+    """Return what a guarantee is called where people read it, with numbers in six digits.
+
+    With ``keeps`` in three: what is read off promises no less than the guarantee, more noise or a smaller parameter.
 
     Examples
     --------
@@ -195,17 +197,21 @@ def in_words(guarantee: Guarantee, *, exact: bool = False) -> str:
     'ε = 1 (one person added or removed)'
     >>> in_words(wi.DPSGD(noise_multiplier=0.8, sample_rate=0.01, steps=9))
     'DP-SGD (noise multiplier = 0.8, sample rate = 0.01, steps = 9, sampling = poisson, one person added or removed)'
+    >>> in_words(wi.PureDP(0.40547), keeps=True)
+    'ε = 0.405 (one person added or removed)'
     """
+    safe = {"noise_multiplier": at_most, **dict.fromkeys(("epsilon", "epsilons", "rho", "eta"), at_least)}
+
+    def number(name: str, value: float | str) -> str:
+        return value if isinstance(value, str) else safe[name](value) if keeps and name in safe else f"{value:g}"
+
     found = {
         name: value[0] if isinstance(value, list) and len(value) == 1 else value
         for name, value in guarantee.parameters().items()
     }
     said = {name: value for name, value in found.items() if isinstance(value, int | float | str)}
     neighbours = _NEIGHBOURS.get(str(said.pop("adjacency", "")))
-    parts = [
-        f"{_SIGNS.get(name, name.replace('_', ' '))} = {value if exact or isinstance(value, str) else f'{value:g}'}"
-        for name, value in said.items()
-    ]
+    parts = [f"{_SIGNS.get(name, name.replace('_', ' '))} = {number(name, value)}" for name, value in said.items()]
     more = [] if neighbours is None else [neighbours]
     kind = type(guarantee).__name__
     called = _CALLED.get(kind, kind)
