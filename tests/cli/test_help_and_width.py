@@ -42,6 +42,45 @@ def test_every_command_has_an_example_whose_options_it_takes():
 
 
 @pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that the examples speak of."""
+    folder, rng = tmp_path_factory.mktemp("examples"), np.random.default_rng(0)
+    for name in ("train", "holdout", "release", "synthetic", "records", "may", "people", "grid"):
+        rows = rng.integers(18, 80, (9 if name == "grid" else 40, 2))
+        np.savetxt(folder / f"{name}.csv", rows, "%d", ";" if name == "people" else ",", header="age,size", comments="")
+    scores = np.column_stack([np.repeat([1, 0], 40), rng.normal(size=80)])
+    np.savetxt(folder / "scores.csv", scores, delimiter=",", header="member,score", comments="")
+    return folder
+
+
+LINES = [line for name, lines in EXAMPLES.items() if name not in ("serve", "demo") for line in lines]
+
+
+@pytest.mark.parametrize("width", [60, 200])
+@pytest.mark.parametrize("line", [line for line in LINES if not line.endswith(".pdf")])
+def test_every_example_runs_and_no_table_is_cut(line, width, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    given = {"COLUMNS": str(width), "WHOSIN_LEDGER": f"ledger-{width}.db"}
+    if line.startswith("whosin ledger"):
+        pytest.importorskip("sqlalchemy")
+        first = "ledger add --name counts --dataset patients --epsilon 0.1"
+        assert CliRunner(env=given).invoke(app, first.split()).exit_code == 0
+    words = [*shlex.split(line)[1:], *(["--force"] if "--out" in line else [])]
+    said = CliRunner(env=given).invoke(app, words)
+    assert said.exit_code == 0, said.output
+    if not line.startswith(("whosin ledger", "whosin look")) and "--json" not in line:
+        assert "…" not in said.stdout
+        assert max(map(len, said.stdout.splitlines())) <= width
+
+
+def test_no_summary_of_a_command_is_cut():
+    for words in ([], ["population"], ["ledger"]):
+        for width in ("60", "200"):
+            said = CliRunner(env={"COLUMNS": width}).invoke(app, [*words, "--help"]).stdout
+            assert not re.search(r"…|\.\.\.(?! \[| ?$)", said.partition("Commands:")[2])
+
+
+@pytest.fixture(scope="module")
 def found():
     rng = np.random.default_rng(3)
     labels = rng.choice(["north", "south"], 200), rng.choice(["north", "south"], 200)

@@ -45,7 +45,8 @@ def _audits(console: Any) -> wi.auditing.SyntheticAudit:
     show(found, top=3, target=0.4)
 
     console.print()
-    console.rule("2. The same patients, a generator that learns means and covariances", align="left")
+    console.rule("2. The same patients, a generator that does not", align="left")
+    console.print("It learns means and covariances alone.\n")
     with render.progress("Comparing every patient with every released row") as progress:
         other = wi.audit_synthetic(train, holdout, _normal_rows(train, rng), groups="diagnosis", progress=progress)
     console.print(other.explain())

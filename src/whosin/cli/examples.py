@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import typer
 
 __all__ = ["EXAMPLES", "add_examples"]
@@ -27,13 +29,13 @@ EXAMPLES = {
     "serve": ("whosin serve", "whosin serve --port 9000 --no-open"),
     "look": ("whosin look train.csv holdout.csv synthetic.csv", "whosin look people.csv --separator ';'"),
     "population gaussian": ("whosin population gaussian records.csv --epsilon 8 --delta 1e-5 --clip 2",),
-    "population laplace": ("whosin population laplace records.csv --epsilon 8 --clip 2",),
+    "population laplace": ("whosin population laplace records.csv --columns age --epsilon 8 --clip 80",),
     "population exponential": ("whosin population exponential records.csv --candidates grid.csv --epsilon 8 --clip 2",),
     "ledger add": ("whosin ledger add --name 'table of May' --dataset patients --epsilon 1",),
     "ledger list": ("whosin ledger list",),
     "ledger check": ("whosin ledger check",),
     "ledger verify": ("whosin ledger verify",),
-    "ledger retract": ("whosin ledger retract 3",),
+    "ledger retract": ("whosin ledger retract 1 --note 'taken down'",),
     "ledger same-people": ("whosin ledger same-people --dataset patients --data may.csv",),
 }
 
@@ -42,6 +44,7 @@ def add_examples(app: typer.Typer, before: str = "") -> None:
     """Put the examples of each command under its help, those of groups of commands too."""
     for info in app.registered_commands:
         name = info.name or getattr(info.callback, "__name__", "").replace("_", "-")
+        info.short_help = (inspect.getdoc(info.callback) or "").partition("\n")[0]  # else it is cut at 45 letters
         lines = EXAMPLES.get(f"{before}{name}", ())
         if lines:
             info.epilog = "\b\n" + "\n".join(
@@ -49,4 +52,5 @@ def add_examples(app: typer.Typer, before: str = "") -> None:
             )
     for group in app.registered_groups:
         if group.typer_instance is not None:
+            group.short_help = group.typer_instance.info.help
             add_examples(group.typer_instance, f"{group.name} ")

@@ -80,7 +80,7 @@ def _print(found: Preview, files: Sequence[Path]) -> None:
     console.print(shown)
     console.print()
     for what, count in found.overlaps.items():
-        console.print(f"{what}: {count}")
+        console.print(f"{what if len(found.tables) > 1 else what.partition(' ')[2]}: {count}")
     if len(found.tables) > 2:
         named = " ".join(
             f"--{table['role']} {quote(str(path))}" for table, path in zip(found.tables, files, strict=True)

@@ -16,8 +16,11 @@ from whosin.cli.files import split, takes_files
 from whosin.cli.options import takes
 from whosin.cli.statistics import numbers_of
 from whosin.errors import InputError, InputTypeError, check_choice
+from whosin.numerics.rounding import at_most
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from whosin.population import PopulationPrivacy
 
 __all__ = ["app"]
@@ -293,16 +296,19 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) ->
         about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
         render.emit_json({"columns": names, "dropped": dropped, **about, **result.to_dict()})
         return
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False)
     if dropped:
-        typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
+        console.print(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
     for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=False):
         if clipped and mechanism != "exponential":
             share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
             where = f" in {', '.join(names[i] for i in places)}" if len(blocks) > 1 else ""
-            typer.echo(
+            console.print(
                 f"{clipped} of {len(records)} records are longer than {clip:g}{where} and were scaled down{share}."
             )
-    _print(result)
+    _print(console, result)
 
 
 def _not_zero(records: Any) -> Any:
@@ -324,11 +330,9 @@ def _clipped(records: Any, clip: float) -> tuple[int, float | None]:
     return int(np.sum(norms > clip)), lost / whole if whole > 0 else None
 
 
-def _print(result: PopulationPrivacy) -> None:
-    from rich.console import Console
+def _print(console: Console, result: PopulationPrivacy) -> None:
     from rich.table import Table
 
-    console = Console(highlight=False)
     console.print(result.explain())
     console.print()
     table = Table(box=None, pad_edge=False)
@@ -341,6 +345,6 @@ def _print(result: PopulationPrivacy) -> None:
         ("knows everybody else, these records", result.dp_on_records),
         (f"knows the pool only ({result.method})", result.pmp),
     ):
-        table.add_row(who, render.number(promise.epsilon), render.number(promise.accuracy()))
+        table.add_row(who, at_most(promise.epsilon), render.number(promise.accuracy()))
     console.print(table)
     render.assumptions(console, result.assumes)

@@ -95,7 +95,7 @@ def bounds_text(table: BoundsTable) -> None:
 
     shown = Table(box=None, pad_edge=False, title_justify="left")
     for heading in ("quantity", "at most", "bound", "formula", "needs"):
-        shown.add_column(heading, justify="right" if heading == "at most" else "left")
+        shown.add_column(heading, justify="right" if heading == "at most" else "left", overflow="fold")
     for row in table:
         value = "-" if row.value is None else number(row.value)
         shown.add_row(
@@ -163,7 +163,7 @@ def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
 
     import whosin as wi
 
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    command = shlex.join(["whosin", *sys.argv[1:]])
     written = wi.report(result, path, force=force, command=command, **options)
     print(f"Report: {written}", file=sys.stderr)
 

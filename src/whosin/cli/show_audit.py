@@ -56,7 +56,7 @@ def show(
         _to_do(console, facts)
     _people(console, facts, top)
     _groups(console, "groups", facts["groups"])
-    _groups(console, "most exposed groups found", facts.get("exposed_groups", []))
+    _groups(console, "most exposed groups", facts.get("exposed_groups", []))
     if verbose:
         _queries(console, facts)
     _release(console, facts.get("release_size"), target if judged else None, verbose)
@@ -106,7 +106,7 @@ def _people(console: Any, facts: Facts, top: int) -> None:
     if not rows:
         return
     first = 2 if "synthetic" in facts else 0
-    who = "person" if facts["person_level"] else "line; the heading is line 1" if first else "row; the first is 0"
+    who = "person" if facts["person_level"] else "spreadsheet line" if first else "row; the first is 0"
     shown = render.table(f"most exposed ({who})", "chance of membership", "at least", "at most")
     for row in rows:
         shown.add_row(
@@ -128,7 +128,7 @@ def _groups(console: Any, heading: str, rows: Sequence[Facts]) -> None:
     if not rows:
         return
     shown = render.table(heading, "members", "advantage", "at least", "at most", "more than the rest by")
-    for row in rows:
+    for row in sorted(rows, key=lambda row: -(row["advantage"]["estimate"] or 0.0)):
         star = " *" if row["stands_out"] else ""
         shown.add_row(
             row["name"], count(row["members"]), *limits(row["advantage"]), about(row["difference"]["estimate"]) + star

@@ -20,7 +20,7 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Guarantee", "Promised", "in_words"]
+__all__ = ["NEIGHBOURS", "Guarantee", "Promised", "in_words"]
 
 Other = TypeVar("Other", bound="Guarantee")
 
@@ -178,7 +178,7 @@ _CALLED = {
 }
 _SIGNS = {"epsilon": "ε", "delta": "δ", "mu": "μ", "eta": "η", "gamma": "γ", "rho": "ρ"}
 _SIGNS |= {"epsilons": "ε", "deltas": "δ", "outsider_deltas": "δ for outsiders", "orders": "order"}
-_NEIGHBOURS = {
+NEIGHBOURS = {
     "add_remove": "one person added or removed",
     "replace": "one person replaced",
     "zero_out": "one person replaced by an empty record",
@@ -210,7 +210,7 @@ def in_words(guarantee: Guarantee, *, keeps: bool = False) -> str:
         for name, value in guarantee.parameters().items()
     }
     said = {name: value for name, value in found.items() if isinstance(value, int | float | str)}
-    neighbours = _NEIGHBOURS.get(str(said.pop("adjacency", "")))
+    neighbours = NEIGHBOURS.get(str(said.pop("adjacency", "")))
     parts = [f"{_SIGNS.get(name, name.replace('_', ' '))} = {number(name, value)}" for name, value in said.items()]
     more = [] if neighbours is None else [neighbours]
     kind = type(guarantee).__name__

@@ -51,9 +51,10 @@ class Verification:
         return {"intact": self.intact, "entries": self.entries, "head": self.head, "problems": list(self.problems)}
 
     def __str__(self) -> str:
+        held = "1 entry" if self.entries == 1 else f"{self.entries} entries"
         if self.intact:
-            return f"{self.entries} entries, the chain holds; head {self.head}"
-        return f"{self.entries} entries, the chain is broken: {'; '.join(self.problems)}"
+            return f"{held}, the chain holds; head {self.head}"
+        return f"{held}, the chain is broken: {'; '.join(self.problems)}"
 
     def _repr_html_(self) -> str:
         return card(str(self))

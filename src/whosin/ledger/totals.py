@@ -10,6 +10,7 @@ from typing import Any
 from whosin.answers import card
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
+from whosin.guarantees.base import NEIGHBOURS
 from whosin.guarantees.composition import NO_COMPOSITION, Composition, compose, why_not
 from whosin.ledger.entries import Entry
 from whosin.ledger.problems import BudgetError
@@ -222,7 +223,7 @@ class Total:
                 f"An attacker who sees all of them, and knows everybody else in the data, gains at most "
                 f"{at_most(self.composed.advantage, 4)} over a blind guess (true less false accusations): "
                 f"ε is at most {at_most(self.composed.epsilon, 6)} at δ = {self.composed.delta:g} "
-                f"({self.composed.adjacency}, by {self.composed.way})."
+                f"({NEIGHBOURS[self.composed.adjacency]}; by {self.composed.way})."
             )
         if self.audits:
             found = "; ".join(f"{number}: {_measured(audit)}" for number, audit in self.audits)
