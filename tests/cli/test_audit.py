@@ -53,7 +53,7 @@ def test_a_leak_in_words(files):
     seen = run(*tables(files), "--group", "sex", "--target", 0.5, "--verbose")
     assert seen.exit_code == 0, seen.output
     assert seen.stdout.startswith("Leak found: ")
-    for words in ("most exposed (line", "sex=f", "rows released", "This assumes"):
+    for words in ("most exposed (spreadsheet line)", "sex=f", "rows released", "This assumes"):
         assert words in seen.output
     assert "safe" not in seen.output.lower()
 

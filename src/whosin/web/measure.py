@@ -28,6 +28,8 @@ _OPTIONS = (
     "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
     "member_value", "separator", "encoding", "decimal",
 )  # fmt: skip
+READ = 0.001
+"""Share of the progress when the files are read."""
 _AUDIT_SHARE = 0.8
 """Share of the progress that the audit itself takes; the rest is for what is computed on demand, and the report."""
 
@@ -43,9 +45,10 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
 
     options, files = request["options"], request["files"]
     tables = _tables(folder, request)
+    progress(READ)
 
     def work(share: float) -> None:
-        progress(_AUDIT_SHARE * share)
+        progress(max(READ, _AUDIT_SHARE * share))
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", AssumptionWarning)

@@ -19,13 +19,15 @@ from typing import Any
 
 from whosin.errors import WhosinError
 from whosin.web.folders import read_json, write_json
+from whosin.web.measure import READ, measure
 
 __all__ = ["main"]
 
 PAUSE = 0.2
 """Seconds between two notes of progress."""
 STAGES = (
-    (0.01, "Reading the files"),
+    (READ, "Reading the files"),
+    (0.01, "Preparing to compare (some seconds for the first audit on a machine)"),
     (0.55, "Comparing every record with the release"),
     (0.64, "Comparing the two sides without the release"),
     (0.8, "Looking for the strongest attack"),
@@ -63,8 +65,6 @@ def limit_memory(count: int) -> None:
 
 
 def _run(folder: Path, request: dict[str, Any]) -> None:
-    from whosin.web.measure import measure
-
     summary, details, report = measure(folder, request, _progress_to(folder / "progress.json"))
     (folder / "report.html").write_text(report, encoding="utf-8")
     write_json(folder / "details.json", details)
