@@ -55,6 +55,16 @@ def test_every_tab_answers_as_its_command_does(page, served, tmp_path):
     page.reload()
     page.check('input[value="ledger list"]')
     assert "May table" in answer(page)
+    page.check('input[value="ledger retract"]')
+    page.fill("#number-5", "1")
+    page.fill("#note-5", "taken down")
+    said = answer(page)
+    assert "Recorded in" in said
+    assert "whosin ledger retract 1 --note 'taken down'" in said
+    page.check('input[value="ledger same-people"]')
+    page.fill("#dataset-6", "patients")
+    page.set_input_files("#data-6", tmp_path / "records.csv")
+    assert "is of patients" in answer(page)
     page.goto(served.base + "tool/population")
     page.set_input_files("#records-1", tmp_path / "records.csv")
     for name, value in (("epsilon", "4"), ("clip", "2"), ("delta", "1e-5")):

@@ -28,7 +28,7 @@ TABS = {
     "ledger": (
         "What was released so far?",
         "Releases from the same data add up. The ledger is the one that the command line uses.",
-        "ledger list", "ledger add", "ledger check", "ledger verify",
+        "ledger list", "ledger add", "ledger check", "ledger verify", "ledger retract", "ledger same-people",
     ),
     "deletions": (
         "How many deletions are covered?",
@@ -63,7 +63,7 @@ def _field(parameter: Any) -> Field | None:
         return None
     word = _type_of(parameter)
     positional = parameter.param_type_name == "argument"
-    if positional or name in ("data", "candidates", "requested", "records"):
+    if (positional and word == "path") or name in ("data", "candidates", "requested", "records"):
         kind = "file"
     elif word in ("path", "file", "filename"):
         return None  # a visitor must not name files of the server
@@ -73,7 +73,7 @@ def _field(parameter: Any) -> Field | None:
     default = parameter.default if isinstance(parameter.default, int | float | str) else ""
     if str(default) and not parameter.required:
         folded = folded or "More settings"
-    label = "Records" if positional else name.replace("-", " ").capitalize()
+    label = "Records" if positional and kind == "file" else name.replace("-", " ").capitalize()
     return Field(
         Path(name).name,
         SIGNS.get(label, label),

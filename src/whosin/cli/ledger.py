@@ -165,7 +165,10 @@ def verify(
     ledger: Address = None,
     json: Json = False,
 ) -> None:
-    """Check that no entry was changed or taken away; exit code 1 where one was."""
+    """Check that no entry was changed or taken away.
+
+    Exit code 1 where one was.
+    """
     book = _open(ledger)
     found = book.verify(head)
     if json:

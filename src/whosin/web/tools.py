@@ -101,7 +101,7 @@ def run_command(
     unknown = set(values) - {field.name for field in command.fields}
     if unknown:
         raise InputError(f"the form of {command.name} has no field {sorted(unknown)[0][:60]!r}")
-    real, typed = list(command.words), ["whosin", *command.words]
+    real, typed, last = list(command.words), ["whosin", *command.words], list[str]()
     for field in command.fields:
         value = values.get(field.name, "").strip()
         if field.kind == "file":
@@ -112,6 +112,8 @@ def run_command(
             before = "" if field.positional else f"--{field.name}="
             place, called = files[field.role]
             real, typed = [*real, f"{before}{place}"], [*typed, f"{before}{called}"]
+        elif value and field.positional:
+            typed, last = [*typed, value], ["--", value]
         elif value and value != field.default:
             real, typed = [*real, f"--{field.name}={value}"], [*typed, f"--{field.name}", value]
         elif not value and field.required:
@@ -119,7 +121,7 @@ def run_command(
     out = folder / "out.json"
     if command.writes:
         real, typed = [*real, f"--{command.writes}={out}"], [*typed, f"--{command.writes}", "out.json"]
-    code, printed, complaint = _run([sys.executable, "-P", "-m", "whosin", *real], folder, seconds, gone)
+    code, printed, complaint = _run([sys.executable, "-P", "-m", "whosin", *real, *last], folder, seconds, gone)
     if code not in (0, 3):
         raise InputError(complaint.strip().removeprefix("Error: ")[-1_000:] or f"exit code {code}")
     written = f"\n\n{out.read_text(encoding='utf-8')}" if command.writes and out.is_file() else ""
