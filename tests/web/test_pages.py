@@ -171,3 +171,11 @@ def test_what_is_typed_again_leaves_defaults_out(tmp_path):
     assert "Deletion requests covered: 8." in " ".join(printed.split())
     with pytest.raises(InputError, match="ε must be given"):
         run_command(command, {}, {}, tmp_path, 60.0, threading.Event())
+
+
+def test_a_value_without_a_name_is_no_option(tmp_path):
+    """It follows a double dash, so that nobody writes another ledger than the server's."""
+    command = Command(("ledger", "retract"), "", (Field("number", "Number", positional=True), Field("note", "Note")))
+    given = {"number": "--ledger=mine.db", "note": "x"}
+    with pytest.raises(InputError, match=r"^Invalid value for '{?number}?'"):
+        run_command(command, given, {}, tmp_path, 60.0, threading.Event())

@@ -123,7 +123,7 @@ def run_command(
         real, typed = [*real, f"--{command.writes}={out}"], [*typed, f"--{command.writes}", "out.json"]
     code, printed, complaint = _run([sys.executable, "-P", "-m", "whosin", *real, *last], folder, seconds, gone)
     if code not in (0, 3):
-        raise InputError(complaint.strip().removeprefix("Error: ")[-1_000:] or f"exit code {code}")
+        raise InputError(complaint.rpartition("Error: ")[2].strip()[-1_000:] or f"exit code {code}")
     written = f"\n\n{out.read_text(encoding='utf-8')}" if command.writes and out.is_file() else ""
     shown = printed.replace(f"Written to {out}.", "").strip() + written
     return shlex.join(typed), shown[:MOST_LETTERS]

@@ -9,7 +9,7 @@ from typing import Any
 
 from whosin.answers import card
 from whosin.auditing.measuring.estimate import Estimate
-from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, of_hundred
+from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, count, of_hundred
 
 __all__ = ["STATES", "Verdict", "judge"]
 
@@ -133,7 +133,7 @@ def judge(
         )
     more = f" A leak of at least {low} is shown. {caveat}".rstrip() if advantage.lower > 0.0 else ""
     if needed is not None and not more:
-        more = f" If nothing leaks, about {needed} {unit} on each side would show it."
+        more = f" If nothing leaks, about {count(needed)} {unit} on each side would show it."
     return Verdict(
         "undecided",
         f"Undecided, {tolerate:g} is tolerated",
