@@ -299,7 +299,10 @@ def _divided(path: Path, column: str, value: str | None, written: dict[str, Any]
 def _of_tables(
     train: Any, holdout: Any, released: Path, reference: Any, options: dict[str, Any], written: dict[str, Any]
 ) -> Audit:
+    from whosin.auditing.releases.matching.match import expected_seconds
     from whosin.auditing.releases.synthetic import audit_synthetic
+    from whosin.parallel.tasks import on_cluster
+    from whosin.parallel.threads import number_of_threads
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
     if "embed" in options:
@@ -313,7 +316,9 @@ def _of_tables(
     else:
         synthetic = _read(released, written)
     rows = len(train) + len(holdout)
-    with render.progress(f"Comparing {rows} records with {len(synthetic)} released rows") as progress:
+    threads = number_of_threads(options["n_jobs"])
+    expected = None if on_cluster() else expected_seconds(rows, len(synthetic), len(train.names), threads)
+    with render.progress(f"Comparing {rows} records with {len(synthetic)} released rows", expected) as progress:
         return _heard(
             lambda: audit_synthetic(train, holdout, synthetic, reference=reference, progress=progress, **options)
         )

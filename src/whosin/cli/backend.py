@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.errors import clean_errors
+from whosin.cli.render import log_lines
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
 __all__ = ["BACKENDS", "backend_of", "choose_backend"]
@@ -51,10 +52,18 @@ def choose_backend(
             help="On this machine: how many workers where a command does not say. On a cluster: how many to wait for.",
         ),
     ] = None,
+    log_json: Annotated[
+        bool,
+        typer.Option(
+            "--log-json",
+            help="Report progress on standard error, one JSON object per line: time, stage, share, seconds_left.",
+        ),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
+    log_lines.set(log_json)
     if backend is None:
         sources = [context.get_parameter_source(name) for name in ("scheduler", "workers")]
         if any(source is not None and source.name == "COMMANDLINE" for source in sources):

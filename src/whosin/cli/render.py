@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,12 +116,25 @@ def spinner(message: str) -> Any:
     return Console(stderr=True).status(message)
 
 
+log_lines: ContextVar[bool] = ContextVar("log_lines", default=False)
+"""Whether progress goes to standard error as lines of JSON (``--log-json``) instead of a bar."""
+LOG_PAUSE = 1.0
+"""Seconds between two such lines, at least."""
+
+
 @contextmanager
-def progress(message: str) -> Iterator[Callable[[float], None]]:
+def progress(message: str, expected: float | None = None) -> Iterator[Callable[[float], None]]:
     """Show a bar with the time left on a terminal and nothing elsewhere; yields the function that moves it to a share.
 
-    Until the first share arrives it only says that work goes on.
+    Until the first share arrives it only says that work goes on, and how many seconds are ``expected`` if that is known
+    and worth a word.
     """
+    if log_lines.get():
+        yield _logged(message, expected)
+        return
+    if expected is not None and expected >= 30.0:
+        minutes = expected / 60.0
+        message += f" (about {minutes:.0f} minutes)" if minutes >= 1.5 else f" (about {expected:.0f} seconds)"
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -138,6 +152,33 @@ def progress(message: str) -> Iterator[Callable[[float], None]]:
     with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(message, total=None)
         yield lambda share: shown.update(task, total=1.0, completed=share)
+
+
+def _logged(stage: str, expected: float | None) -> Callable[[float], None]:
+    """Return what writes one JSON object a line: time, stage, share and seconds left, null where nobody knows."""
+    import sys
+    import time
+    from datetime import UTC, datetime
+
+    from whosin.parallel.bar import seconds_left
+
+    began = time.monotonic()
+    written, ended = began, False
+
+    def write(share: float, left: float | None) -> None:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"time": now, "stage": stage, "share": share, "seconds_left": None if left is None else round(left, 1)}
+        print(json.dumps(line), file=sys.stderr, flush=True)
+
+    def move(share: float) -> None:
+        nonlocal written, ended
+        now, done = time.monotonic(), min(1.0, max(0.0, float(share)))
+        if (now - written >= LOG_PAUSE or done == 1.0) and not ended:
+            written, ended = now, done == 1.0
+            write(done, 0.0 if ended else seconds_left(now - began, done))
+
+    write(0.0, expected)
+    return move
 
 
 def check_report(path: Path | None, force: bool) -> None:

@@ -6,11 +6,18 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["ProgressBar"]
+__all__ = ["ProgressBar", "seconds_left"]
 
 PAUSE = 0.1
 """Seconds between two pictures."""
 WIDTH = 30
+_TOO_EARLY = 0.05
+"""Up to this share of the work, the time that it took says too little of the rest."""
+
+
+def seconds_left(elapsed: float, share: float) -> float | None:
+    """Return the time that is left, in proportion; None at the beginning, where nobody can know, and at the end."""
+    return elapsed * (1.0 - share) / share if _TOO_EARLY < share < 1.0 else None
 
 
 class ProgressBar:
@@ -44,8 +51,8 @@ class ProgressBar:
         if now - self._drawn < PAUSE and done < 1.0:
             return
         self._drawn = now
-        left = "" if done in (0.0, 1.0) else f", about {(now - self._began) * (1.0 - done) / done:.0f} s left"
-        words = f"{self.label}: {100.0 * done:.0f}%{left}"
+        left = seconds_left(now - self._began, done)
+        words = f"{self.label}: {100.0 * done:.0f}%" + ("" if left is None else f", about {left:.0f} s left")
         if _in_notebook():
             self._show(words, done)
         elif sys.stderr.isatty():

@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 
 from whosin.errors import InputError
 from whosin.numerics.rounding import clean
+from whosin.parallel.bar import seconds_left
 from whosin.web.access import Access, Password
 from whosin.web.folders import Folders, is_key, write_json
 from whosin.web.history import Entry, History
@@ -225,9 +226,7 @@ class Office:
         share, stage = (
             self.jobs.progress(entry.id) if entry.state == "running" else (float(entry.summary is not None), "")
         )
-        left = None
-        if entry.started is not None and 0.05 < share < 1.0:
-            left = (time.time() - entry.started) * (1.0 - share) / share
+        left = None if entry.started is None else seconds_left(time.time() - entry.started, share)
         return AuditAnswer.model_validate(
             {
                 "id": entry.id,

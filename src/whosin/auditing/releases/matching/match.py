@@ -33,7 +33,7 @@ from whosin.auditing.releases.matching.measures import Batch, Columns, State, sc
 from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 
-__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "match_rows", "row_ids"]
+__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows", "row_ids"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -48,6 +48,9 @@ HEAVIEST = 350.0
 """Largest weight: that of a share of about 1e-152."""
 _COMPILED_FROM = 2**25
 """Pairs times columns from which loading the compiled code pays."""
+_SECONDS_COMPILED, _SECONDS_PLAIN = 1.5e-10, 5e-9
+"""Of a pair and a column."""
+_SECONDS_TARGET, _SECONDS_ROW = 7e-5, 7e-7
 _CHUNK = 512
 """Most targets of a task."""
 _BATCH = 2**18
@@ -417,6 +420,17 @@ def _compiled_wanted(method: str, work: int) -> bool:
     if method == "compiled" and not _has_numba():
         raise missing_extra('method="compiled" needs numba', "fast")
     return method == "compiled" or (method == "auto" and work >= _COMPILED_FROM and _has_numba())
+
+
+def expected_seconds(targets: int, rows: int, columns: int, threads: int) -> float:
+    """Return about how long an audit of a release takes: for saying it before the start, within a factor of a few.
+
+    A second, what records and rows cost by themselves, and pairs times columns, each at what it came to in
+    ``benchmarks/release_blocks.py``; where every pair is evaluated, in ``docs/guide/streaming.md``.
+    """
+    work = targets * rows * columns
+    pairs = work * (_SECONDS_COMPILED if _compiled_wanted("auto", work) else _SECONDS_PLAIN)
+    return 1.0 + _SECONDS_TARGET * targets + _SECONDS_ROW * rows + pairs / threads
 
 
 def _has_numba() -> bool:
