@@ -226,12 +226,12 @@ class Roc:
         """Return the smallest γ with E_γ ≤ ``delta`` (inf where there is none), rounded up.
 
         It is the slope of the tangent to the curve from the point (0, delta); ln γ is the ε that goes with δ. A curve
-        that starts a last digit above ``delta`` counts as one that starts there.
+        that starts above ``delta``, if only by a last digit, has none: what lies under that digit may be any slope.
         """
         delta = check_number("delta", delta, low=0.0, high=1.0)
         if self._vertices is None:
             return _smooth_slope(self, delta)
-        if self._vertices[0, 1] > delta * _UP:
+        if self._vertices[0, 1] > delta:
             return math.inf
         above = self._vertices[(self._vertices[:, 1] > delta) & (self._vertices[:, 0] > 0.0)]
         if above.size == 0:

@@ -10,7 +10,7 @@ import math
 
 import mpmath as mp
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
@@ -306,6 +306,7 @@ WAYS = st.sampled_from(["replace", "zero_out"])
 
 
 @settings(max_examples=60)
+@example([(709.0, 0.0, 0.0)], "zero_out", False, 1.0 - 2.0**-53, 0.5, 0.5)
 @given(st.lists(st.tuples(RISES, SMALL, SMALL), min_size=1, max_size=3), WAYS, st.booleans(), DELTAS, SHARES, RATES)
 def test_profiles(points, adjacency, apart, wanted, share, rate):
     """Slopes and corners that no float tells from those of no promise at all."""
