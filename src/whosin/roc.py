@@ -38,6 +38,8 @@ Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _UP = 1.0 + 4.0 * _EPS
 _MOST_EXACT = 256
+_LEAST = math.ulp(0.0)
+"""A corner at this FPR stands for one that may be anywhere between it and 0."""
 
 
 class Roc:
@@ -125,7 +127,7 @@ class Roc:
         lines = _lowest_lines(np.append(steep, 0.0), np.append(starts, 1.0))
         corners = [(0.0, min(1.0, float(starts.min(initial=1.0))))]
         if lines[0][1] > corners[0][1]:
-            corners.append((math.ulp(0.0), lines[0][1]))
+            corners.append((_LEAST, lines[0][1]))
         for (rise, start), (flatter, higher) in itertools.pairwise(lines):
             x = min(1.0, max(corners[-1][0], (higher - start) / (rise - flatter)))
             corners.append((x, min(1.0, max(rise * x + start, flatter * x + higher) * _UP)))
@@ -200,12 +202,13 @@ class Roc:
         """
         assert self._vertices is not None
         x, y = self._vertices.T
+        x = np.where(x > _LEAST, x, 0.0)
         earned, paid = float(found) * y, float(accused) * x
         rounding = 2.0 * _EPS * (earned + paid) + 1e-322
         near = earned - paid + rounding >= np.max(earned - paid - rounding)
         if np.count_nonzero(near) > _MOST_EXACT:
             return float(np.max(earned - paid + rounding))
-        corners = self._vertices[near].tolist()
+        corners = zip(x[near].tolist(), y[near].tolist(), strict=True)
         return float_above(max(found * Fraction(tpr) - accused * Fraction(fpr) for fpr, tpr in corners))
 
     def support(self, tpr_weight: float, fpr_weight: float) -> float:
@@ -231,11 +234,11 @@ class Roc:
         delta = check_number("delta", delta, low=0.0, high=1.0)
         if self._vertices is None:
             return _smooth_slope(self, delta)
-        if self._vertices[0, 1] > delta:
-            return math.inf
-        above = self._vertices[(self._vertices[:, 1] > delta) & (self._vertices[:, 0] > 0.0)]
+        above = self._vertices[self._vertices[:, 1] > delta]
         if above.size == 0:
             return 0.0
+        if above[0, 0] <= _LEAST:
+            return math.inf
         with np.errstate(over="ignore"):
             rises = (above[:, 1] - delta) / above[:, 0]
             near = rises * _UP >= np.max(rises / _UP)

@@ -307,6 +307,7 @@ WAYS = st.sampled_from(["replace", "zero_out"])
 
 @settings(max_examples=60)
 @example([(709.0, 0.0, 0.0)], "zero_out", False, 1.0 - 2.0**-53, 0.5, 0.5)
+@example([(709.8, 0.0, 0.0), (1.0, 1e-16, 0.0)], "replace", False, 1e-17, 0.5, 0.0)
 @given(st.lists(st.tuples(RISES, SMALL, SMALL), min_size=1, max_size=3), WAYS, st.booleans(), DELTAS, SHARES, RATES)
 def test_profiles(points, adjacency, apart, wanted, share, rate):
     """Slopes and corners that no float tells from those of no promise at all."""

@@ -8,8 +8,9 @@ The sum of T such W is one FFT to the power T; under "in" one of them has the la
 the same product with one factor changed.
 
 Three things can take from what is computed, and all are given back. Rounding: both functions change by at most as much
-as the mean of Λ (times γ), which is off by the roundings of the cells. The FFT: its noise is read off the most negative
-mass, and every cell may have lost as much. Sums beyond the grid wrap round to its start: Chernoff limits their mass.
+as the mean of Λ (times γ), which is off by the roundings of the cells; their sums are rounded outwards. The FFT: a
+proven limit on the sum of all its errors (:mod:`whosin.numerics.sums`). Sums beyond the grid wrap round to its start:
+Chernoff limits their mass.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from whosin.guarantees.losses import sums_outwards
+from whosin.numerics.sums import sums_of_draws
 
 __all__ = ["allocation_law"]
 
@@ -37,7 +41,7 @@ def allocation_law(noise: float, batches: int, outsider: bool) -> tuple[Callable
     law = _ratio_law(noise, batches)
     ratios = law.ratios
     if outsider:
-        below, below_in = (np.append(0.0, np.cumsum(values)) for values in (law.outside, law.outside * ratios))
+        below, below_in = sums_outwards(law.outside, law.outside * ratios)
 
         def outside(losses: Array) -> Array:
             gamma = np.exp(losses)
@@ -48,7 +52,7 @@ def allocation_law(noise: float, batches: int, outsider: bool) -> tuple[Callable
         least = float(ratios[max(1, int(np.searchsorted(below, _TAIL)) - 1)])
         return outside, -math.log(float(ratios[-1])), -math.log(least)
     shares = np.divide(law.inside, ratios, out=np.zeros_like(ratios), where=ratios > 0.0)
-    above, above_out = (np.append(np.cumsum(values[::-1])[::-1], 0.0) for values in (law.inside, shares))
+    above, above_out = (sums[::-1] for sums in sums_outwards(law.inside[::-1], shares[::-1]))
 
     def member(losses: Array) -> Array:
         gamma = np.exp(losses)
@@ -78,6 +82,7 @@ class _RatioLaw:
 
 @lru_cache(maxsize=8)
 def _ratio_law(noise: float, batches: int) -> _RatioLaw:
+    from scipy.fft import next_fast_len
     from scipy.special import ndtr
 
     mu = 1.0 / noise
@@ -94,11 +99,8 @@ def _ratio_law(noise: float, batches: int) -> _RatioLaw:
     one[:-1] += mass - upper
     one[1:] += upper
     one[0] += ndtr(-at[-1])
-    size = 1 << (math.ceil(longest / step) + 1).bit_length()
-    other = np.fft.rfft(one, size)
-    rest = other ** (batches - 1)
-    outside, lost = _masses(other * rest, size)
-    inside, lost_in = _masses(np.fft.rfft(one * grid, size) * rest, size)
+    size = next_fast_len(max(math.ceil(longest / step) + 1, len(grid)), real=True)
+    (outside, lost), (inside, lost_in) = sums_of_draws(one, batches - 1, size, (one, one * grid))
     mean_lost = 100.0 * _EPS * float(np.sum(size_in + grid[1:] * size_out))
     mass_lost = batches * abs(1.0 - float(one.sum())) + 1e-14
     beyond = _beyond(one, grid, batches, size * step) + float(ndtr(mu - at[-1]))
@@ -110,13 +112,6 @@ def _ratio_law(noise: float, batches: int) -> _RatioLaw:
         lost_in + mass_lost + mean_lost + beyond,
         mean_lost,
     )
-
-
-def _masses(transform: NDArray[np.complex128], size: int) -> tuple[Array, float]:
-    """The masses of a law, those below 0 cut, and all that the noise may have taken from them."""
-    found = np.fft.irfft(transform, size)
-    noise = max(-float(found.min()), _EPS * size.bit_length() * math.sqrt(float(np.mean(found * found))))
-    return np.maximum(found, 0.0), noise * size
 
 
 def _beyond(one: Array, grid: Array, batches: int, end: float) -> float:

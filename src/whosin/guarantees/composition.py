@@ -44,7 +44,7 @@ from whosin.guarantees import (
 )
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.guarantees.implications.differential import epsilon_at
-from whosin.guarantees.losses import deltas_of_law, law_of_divergence, roc_of_law
+from whosin.guarantees.losses import deltas_of_law, joined, law_of_divergence, many_of, roc_of_law
 from whosin.guarantees.renyi import renyi_at
 from whosin.guarantees.steps import sampled_divergence, step_of
 from whosin.numerics.rounding import float_above
@@ -398,18 +398,16 @@ def _convolved(pairs: list[tuple[Pair, int]], spacing: float) -> Any:
 
     The rounding of the laws and of the FFTs is covered by mass at infinite loss.
     """
-    total, points, kept = None, 0, 1.0
+    total, kept = None, 1.0
     for (law, _, _), count in pairs:
         one = law(spacing)
         kept *= (1.0 - one._infinity_mass) ** count
         if kept < _NOTHING or abs(one._infinity_mass + float(one._probs.sum()) - 1.0) > _NOT_ONE:
             return None
-        many = one if count == 1 else one.self_compose(count, _LOST)
-        total = many if total is None else total.compose(many, _LOST)
-        points += len(total._probs)
+        many = many_of(one, count)
+        total = many if total is None else joined(total, many)
     assert total is not None
-    noise = 1e-16 * points + 4e-15 * sum(count for _, count in pairs)
-    certain = min(1.0, total._infinity_mass + noise)
+    certain = min(1.0, total._infinity_mass + 4e-15 * sum(count for _, count in pairs))
     return type(total)(spacing, total._lower_loss, total._probs, certain, True)
 
 

@@ -2,8 +2,8 @@
 
 The divergence of a pair is rounded up onto a grid (connect the dots: Doroshenko et al. 2022) and composed by FFT, both
 by Google's dp-accounting. The composed law is finite, so its curve is piecewise linear: TPR(FPR) = min over ε of
-δ(ε) + e^ε·FPR, exact for the rounded-up law and therefore never below the truth. Rounding noise of the FFT is covered
-by extra mass at infinite loss.
+δ(ε) + e^ε·FPR, exact for the rounded-up law and therefore never below the truth. What the FFT may have moved by its
+rounding has a proven limit (:mod:`whosin.numerics.sums`), and as much mass more is at infinite loss.
 """
 
 from __future__ import annotations
@@ -15,9 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.numerics.sums import moved_by_rounding, sums_of_draws
 from whosin.roc import Roc
 
-__all__ = ["MOST_POINTS", "composed_law", "deltas_of_law", "law_of_divergence", "roc_of_law", "roc_of_losses"]
+__all__ = [
+    "MOST_POINTS",
+    "composed_law",
+    "deltas_of_law",
+    "law_of_divergence",
+    "roc_of_law",
+    "roc_of_losses",
+    "sums_outwards",
+]
 
 Array = NDArray[np.float64]
 
@@ -42,7 +51,11 @@ def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> 
     """Return the law of a sum of so many draws of ``law_at(spacing)``, coarser where it spreads too far."""
     one = law_at(spacing)
     wider = 24.0 * _spread(one._lower_loss, one._probs, spacing) * math.sqrt(times) / MOST_POINTS
-    one = law_at(wider) if wider > spacing else one
+    return many_of(law_at(wider) if wider > spacing else one, times)
+
+
+def many_of(one: Any, times: int) -> Any:
+    """Return the law of a sum of so many draws."""
     if times == 1:
         return one
     if times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16)) < math.log(_LOST):
@@ -52,15 +65,17 @@ def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> 
 
 
 def _power(one: Any, times: int, low: int, high: int) -> Any:
-    """The law of the sum by one FFT; cells outside the range wrap round, and as much mass counts as infinite loss."""
+    """The law of the sum by one FFT; what wraps round and what rounding may have moved counts as infinite loss too."""
     from dp_accounting.pld import pld_pmf
-    from scipy.fft import irfft, next_fast_len, rfft
+    from scipy.fft import next_fast_len
 
     size = next_fast_len(max(high - low + 1, len(one._probs)), real=True)
-    # Negative masses stay: `_kept` reads the noise of the FFT off the most negative one. Cut here, it would see none.
-    masses = irfft(rfft(one._probs, size) ** times, size)[np.arange(low, high + 1) % size]
-    infinite = min(1.0, _LOST - math.expm1(times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16))))
-    return pld_pmf.DensePLDPmf(one._discretization, one._lower_loss * times + low, masses, infinite, True)
+    ((masses, lost),) = sums_of_draws(one._probs, times - 1, size, (one._probs,))
+    infinite = _LOST + lost - math.expm1(times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16)))
+    places = np.arange(low, high + 1) % size
+    return pld_pmf.DensePLDPmf(
+        one._discretization, one._lower_loss * times + low, masses[places], min(1.0, infinite), True
+    )
 
 
 def _range_of_sum(masses: Array, times: int) -> tuple[int, int]:
@@ -105,18 +120,27 @@ def _by_squaring(losses: Any, steps: int) -> Any:
     result = None
     while steps:
         if steps & 1:
-            result = losses if result is None else result.compose(losses, _LOST)
+            result = losses if result is None else joined(result, losses)
         steps >>= 1
         if steps:
-            losses = losses.compose(losses, _LOST)
+            losses = joined(losses, losses)
     return result
+
+
+def joined(one: Any, other: Any) -> Any:
+    """Return the law of the sum of two draws; what rounding may have moved counts as infinite loss too."""
+    both = one.compose(other, _LOST)
+    size = 2 * (len(one._probs) + len(other._probs))
+    certain = both._infinity_mass + moved_by_rounding(other._probs, 1, size, one._probs)
+    masses = np.maximum(both._probs, 0.0)
+    return type(both)(both._discretization, both._lower_loss, masses, min(1.0, certain), True)
 
 
 def deltas_of_law(law: Any, epsilons: Array) -> Array:
     """Return δ at each ε of a law of dp-accounting on a dense grid, with the same room for rounding as its curve."""
     masses, certain = _kept(law._probs, law._infinity_mass)
     losses = (law._lower_loss + np.arange(len(masses))) * law._discretization
-    above, above_out = (np.append(0.0, sums)[::-1] for sums in _sums_from_above(masses[::-1], losses[::-1]))
+    above, above_out = (sums[::-1] for sums in _sums_from_above(masses[::-1], losses[::-1]))
     i = np.searchsorted(losses, epsilons, side="right")
     with np.errstate(over="ignore", invalid="ignore"):
         found = above[i] * (1.0 + 4.0 * _EPS) - np.nan_to_num(np.exp(epsilons) * above_out[i]) * (1.0 - 4.0 * _EPS)
@@ -126,14 +150,21 @@ def deltas_of_law(law: Any, epsilons: Array) -> Array:
 def _sums_from_above(masses: Array, losses: Array) -> tuple[Array, Array]:
     """Running sums of masses under "in", rounded up, and under "out", rounded down, in falling order of loss.
 
-    Mass p at loss l stands for p·e^{-l} under "out", whose rounding grows with the loss. Sums within blocks and over
-    blocks of √n numbers are off by no more than 2√n + 2 roundings.
+    Mass p at loss l stands for p·e^{-l} under "out", whose rounding grows with the loss.
     """
-    width = math.isqrt(max(len(masses) - 1, 0)) + 1
     with np.errstate(over="ignore"):
         outside = masses * np.exp(-losses) * (1.0 - _EPS * (4.0 + 2.0 * np.abs(losses)))
-    rounding = _EPS * (width + 4.0)
-    return _running(masses, width) * (1.0 + rounding), _running(outside, width) * (1.0 - rounding)
+    return sums_outwards(masses, outside)
+
+
+def sums_outwards(up: Array, down: Array) -> tuple[Array, Array]:
+    """Running sums from 0 on of two lists of as many numbers of at least 0: one rounded up, the other down.
+
+    Sums within blocks and over blocks of √n numbers are off by no more than 2√n + 2 roundings, of eps/2 each.
+    """
+    width = math.isqrt(max(len(up) - 1, 0)) + 1
+    rounding = _EPS * (width + 6.0)
+    return _running(up, width) * (1.0 + rounding), _running(down, width) * (1.0 - rounding)
 
 
 def _running(values: Array, width: int) -> Array:
@@ -141,7 +172,7 @@ def _running(values: Array, width: int) -> Array:
     blocks.ravel()[: len(values)] = values
     inner = np.cumsum(blocks, axis=1)
     inner[1:] += np.cumsum(inner[:-1, -1])[:, None]
-    return np.asarray(inner.ravel()[: len(values)])
+    return np.append(0.0, inner.ravel()[: len(values)])
 
 
 def _kept(masses: Array, infinite: float) -> tuple[Array, float]:
@@ -165,8 +196,8 @@ def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -
     positive, certain = _kept(masses, infinite)
     kept = positive > 0.0
     found, accused = _sums_from_above(positive[kept][::-1], np.asarray(losses[kept][::-1]))
-    tpr = np.append(certain, (certain + found) * (1.0 + _EPS))
-    fpr = np.append(0.0, accused)
+    tpr, fpr = (certain + found) * (1.0 + _EPS), accused
+    tpr[0] = certain
     inside = (fpr < 1.0) & (tpr < 1.0)
     count = int(np.argmin(inside)) if not inside.all() else len(inside)
     x, y = fpr[:count], tpr[:count]
