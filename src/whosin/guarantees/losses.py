@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.numerics.sums import moved_by_rounding, sums_of_draws
+from whosin.numerics.sums import sums_of_draws
 from whosin.roc import Roc
 
 __all__ = [
@@ -128,12 +128,22 @@ def _by_squaring(losses: Any, steps: int) -> Any:
 
 
 def joined(one: Any, other: Any) -> Any:
-    """Return the law of the sum of two draws; what rounding may have moved counts as infinite loss too."""
-    both = one.compose(other, _LOST)
-    size = 2 * (len(one._probs) + len(other._probs))
-    certain = both._infinity_mass + moved_by_rounding(other._probs, 1, size, one._probs)
-    masses = np.maximum(both._probs, 0.0)
-    return type(both)(both._discretization, both._lower_loss, masses, min(1.0, certain), True)
+    """Return the law of the sum of two draws, its tails cut: the low one moves up, the high one to infinite loss."""
+    from scipy.fft import next_fast_len
+
+    count = len(one._probs) + len(other._probs) - 1
+    size = next_fast_len(count, real=True)
+    ((masses, lost),) = sums_of_draws(other._probs, 1, size, (one._probs,))
+    masses = masses[:count]
+    first, spare = (int(np.searchsorted(np.cumsum(side), 0.5 * _LOST)) for side in (masses, masses[::-1]))
+    first = min(first, count - 1)
+    last = max(count - spare, first + 1)
+    kept = masses[first:last].copy()
+    kept[0] += masses[:first].sum()
+    infinite = one._infinity_mass + other._infinity_mass * (1.0 - one._infinity_mass)
+    infinite += lost + float(masses[last:].sum())
+    place = one._lower_loss + other._lower_loss + first
+    return type(one)(one._discretization, place, kept, min(1.0, infinite), True)
 
 
 def deltas_of_law(law: Any, epsilons: Array) -> Array:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["moved_by_rounding", "sums_of_draws"]
+__all__ = ["sums_of_draws"]
 
 Array = NDArray[np.float64]
 
@@ -49,12 +49,13 @@ def sums_of_draws(law: Array, others: int, size: int, firsts: tuple[Array, ...])
     for first in firsts:
         transform = rfft(first.astype(_WIDE), size)
         masses = irfft(transform if power is None else transform * power, size).astype(np.float64)
-        found.append((np.maximum(masses, 0.0), moved_by_rounding(law, others, size, first, float(np.finfo(_WIDE).eps))))
+        found.append((np.maximum(masses, 0.0), _moved(law, others, size, first)))
     return found
 
 
-def moved_by_rounding(law: Array, others: int, size: int, first: Array, eps: float = 2.0**-52) -> float:
-    """Return the limit of :func:`sums_of_draws` for an FFT of so many points in numbers of that precision."""
+def _moved(law: Array, others: int, size: int, first: Array) -> float:
+    """The limit on Σ|computed - true| of the module's docstring."""
+    eps = float(np.finfo(_WIDE).eps)
     off = 8.0 * eps * math.log2(max(size, 2))
     (largest, length), (most, own) = (_largest(each, off, size) for each in (law, first))
     spread = 2.0 * own * largest**others + others * most * largest ** max(others - 1, 0) * length
