@@ -35,10 +35,76 @@ def test_files_of_an_accountant(tmp_path):
 
 
 def test_two_columns_of_numbers():
-    assert pairs_of("a,b\n1,2\n3,4\n") == ([1.0, 3.0], [2.0, 4.0])
-    for text, message in (("1,2\nx,3\n", "row 2"), ("a,b\n", "none"), ("1\n2\n", "row 2")):
+    pair = "epsilon", "delta"
+    assert pairs_of("a,b\n1,2\n3,4\n", *pair) == ([1.0, 3.0], [2.0, 4.0])
+    assert pairs_of("1,2\n3,4\n", *pair) == ([1.0, 3.0], [2.0, 4.0])
+    assert pairs_of("Delta,run,ε\n0.1,7,2\n0.2,8,1\n", *pair) == ([2.0, 1.0], [0.1, 0.2])
+    for text, message in (
+        ("1,2\nx,3\n", "row 2"),
+        ("a,b\n", "none"),
+        ("1\n2\n", "row 2"),
+        ("delta,x\n1,2\n", "must have a column epsilon, got delta, x"),
+        ("epsilon,run,delta\n1,2\n", "row 2"),
+    ):
         with pytest.raises(InputError, match=message):
-            pairs_of(text)
+            pairs_of(text, *pair)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"order,epsilon\n2,-1\n", "epsilons must be a number in [0, inf], got -1.0"),
+        (b"order,epsilon\n2,nan\n", "got nan"),
+        (b"order,epsilon\n0.5,1\n", "orders must be"),
+        (b"alpha,delta\n2,1\n", "must have a column epsilon"),
+        (b"", "two columns of numbers, got none"),
+        (b"\xff\xfe\x00", "must be a CSV file in UTF-8"),
+    ],
+)
+def test_files_that_are_none_of_an_accountant(tmp_path, text, message):
+    path = tmp_path / "rdp.csv"
+    path.write_bytes(text)
+    for command in (["explain"], ["ledger", "add", "--name", "x", "--dataset", "d", "--ledger", tmp_path / "book"]):
+        result = CliRunner().invoke(app, [*map(str, command), "--rdp", str(path)])
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert "--rdp" in result.stderr
+
+
+BATCHES = ["--batch-size", "100", "--dataset-size", "10000", "--epochs", "10"]
+
+
+def test_runs_as_training_loops_are_called(tmp_path):
+    run = explained("--noise-multiplier", 1.0, *BATCHES, "--sampling", "partition", "--adjacency", "zero_out")
+    like = wi.DPSGD.of_batches(
+        1.0, batch_size=100, dataset_size=10_000, epochs=10, sampling="partition", adjacency="zero_out"
+    )
+    assert run["advantage"] == like.advantage
+    book = ["--dataset", "d", "--ledger", str(tmp_path / "book")]
+    for options in (["--noise-multiplier", "2", *BATCHES], ["--zcdp", "0.01"], ["--mu", "0.1"], ["--epsilon", "0.1"]):
+        added = CliRunner().invoke(app, ["ledger", "add", "--name", "x", *book, *options])
+        assert added.exit_code == 0, added.stderr
+    total = CliRunner().invoke(app, ["ledger", "check", *book, "--delta", "1e-5", "--json"])
+    parts = [wi.DPSGD(2.0, 0.01, 1000), wi.ZeroConcentratedDP(0.01), wi.GaussianDP(0.1), wi.PureDP(0.1)]
+    together = wi.ledger.compose(parts, delta=1e-5)
+    assert str(together.epsilon) in total.stdout
+    assert together.way == "product of the worst pairs"
+
+
+def test_noise_for_a_target_of_epsilon_and_delta():
+    targets = ["--epsilon", "1", "--delta", "1e-5"]
+    result = CliRunner().invoke(app, ["calibrate", *targets, *BATCHES, "--json"])
+    found = json.loads(result.stdout)["parameters"]
+    like = wi.calibrate.dpsgd(epsilon=1.0, delta=1e-5, batch_size=100, dataset_size=10_000, epochs=10)
+    assert (found["noise_multiplier"], found["steps"]) == (like.noise_multiplier, 1000)
+    for rest, message in (
+        (BATCHES[:4], "--batch-size, --dataset-size and --epochs"),
+        ([*BATCHES, "--steps", "3"], "a DP-SGD run needs"),
+        ([*BATCHES, "--advantage", "0.1"], "exactly one target"),
+    ):
+        result = CliRunner().invoke(app, ["calibrate", *targets, *rest])
+        assert result.exit_code == 2
+        assert message in result.stderr
 
 
 @pytest.mark.parametrize(

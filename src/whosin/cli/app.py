@@ -10,7 +10,7 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
-from whosin.cli.promise import ONE, Number, takes_guarantee
+from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, Number, run_of, takes_guarantee
 from whosin.errors import InputTypeError
 
 __all__ = ["app"]
@@ -71,11 +71,18 @@ def calibrate(
     delta: Annotated[Number, typer.Option(help="δ of the guarantee to look for; 0 by default.")] = None,
     sample_rate: Annotated[Number, typer.Option(help="Look for a DP-SGD run with this share in a batch.")] = None,
     steps: Annotated[int | None, typer.Option(help="Look for a DP-SGD run with this many steps.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help=BATCH_SIZE)] = None,
+    dataset_size: Annotated[int | None, typer.Option(help=DATASET_SIZE)] = None,
+    epochs: Annotated[Number, typer.Option(help=EPOCHS)] = None,
     mip: Annotated[bool, typer.Option("--mip", help="Look for η of membership inference privacy instead.")] = False,
     zcdp: Annotated[bool, typer.Option("--zcdp", help="Look for ρ of zero-concentrated DP instead.")] = False,
     rdp_order: Annotated[Number, typer.Option(help="Look for ε of Rényi DP at this order instead.")] = None,
     epsilon: Annotated[
-        Number, typer.Option(help="With --posterior: how many records to keep before ε-DP training.")
+        Number,
+        typer.Option(
+            help="With --posterior: how many records to keep before ε-DP training. With --delta and a DP-SGD run: the "
+            "target."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -87,9 +94,11 @@ def calibrate(
     targets: dict[str, Any] = {"accuracy": accuracy, "advantage": advantage, "posterior": posterior}
     targets["tpr_at"] = None if tpr is None or fpr is None else (tpr, fpr)
     targets = {name: value for name, value in targets.items() if value is not None}
-    if (sample_rate is None) != (steps is None):
-        raise InputTypeError("--sample-rate and --steps go together")
-    sought = {"--sample-rate with --steps": sample_rate, "--mip": mip or None, "--zcdp": zcdp or None}
+    run = run_of(sample_rate, steps, batch_size, dataset_size, epochs)
+    if run is not None and epsilon is not None and delta is not None:
+        targets |= {"epsilon": epsilon, "delta": delta}
+        epsilon = delta = None
+    sought: dict[str, Any] = {"a DP-SGD run": run, "--mip": mip or None, "--zcdp": zcdp or None}
     sought |= {"--rdp-order": rdp_order, "--epsilon": epsilon}
     named = [option for option, value in sought.items() if value is not None]
     if len(named) > 1:
@@ -104,16 +113,17 @@ def calibrate(
             raise InputTypeError("--epsilon goes with --posterior alone: it asks for the share of records to keep")
         _print_rate(wi.calibrate.sampling_rate(epsilon, posterior=posterior), epsilon, posterior, json)
         return
-    if len(targets) != 1:
+    if len(targets) != 1 and set(targets) != {"epsilon", "delta"}:
         given = {"tpr_at": "--tpr with --fpr"}
         got = ", ".join(given.get(name, f"--{name}") for name in targets) or "none"
         raise InputTypeError(
-            f"exactly one target is needed of --accuracy, --advantage, --posterior, or --tpr with --fpr, got {got}"
+            f"exactly one target is needed of --accuracy, --advantage, --posterior, or --tpr with --fpr (for a DP-SGD "
+            f"run also --epsilon with --delta), got {got}"
         )
     guarantee: wi.Guarantee
-    if sample_rate is not None and steps is not None:
+    if run is not None:
         with render.spinner("Searching for the smallest noise"):
-            guarantee = wi.calibrate.dpsgd(sample_rate, steps, prior=chance, **targets)
+            guarantee = wi.calibrate.dpsgd(*run, prior=chance, **targets)
     elif mip:
         guarantee = wi.calibrate.mip(**targets)
     elif zcdp:

@@ -8,12 +8,15 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.options import takes
-from whosin.errors import InputTypeError, check_number
+from whosin.errors import InputError, InputTypeError, check_number
 
-__all__ = ["ONE", "Number", "takes_guarantee"]
+__all__ = ["BATCH_SIZE", "DATASET_SIZE", "EPOCHS", "ONE", "Number", "run_of", "takes_guarantee"]
 
 Number = float | None
 File = Path | None
+BATCH_SIZE = "DP-SGD: records of a batch, instead of --sample-rate and --steps."
+DATASET_SIZE = "With --batch-size: records in all."
+EPOCHS = "With --batch-size: passes over the records."
 
 
 def _guarantee(
@@ -34,6 +37,9 @@ def _guarantee(
     noise_multiplier: Annotated[Number, typer.Option(help="DP-SGD: noise over clipping norm.")] = None,
     sample_rate: Annotated[Number, typer.Option(help="DP-SGD: share of the records in a batch.")] = None,
     steps: Annotated[int | None, typer.Option(help="DP-SGD: number of steps.")] = None,
+    batch_size: Annotated[int | None, typer.Option(help=BATCH_SIZE)] = None,
+    dataset_size: Annotated[int | None, typer.Option(help=DATASET_SIZE)] = None,
+    epochs: Annotated[Number, typer.Option(help=EPOCHS)] = None,
     sampling: Annotated[
         str | None,
         typer.Option(
@@ -45,9 +51,9 @@ def _guarantee(
 ) -> Any:
     """Return the guarantee that the options name, None if they name none; several are an error."""
     import whosin as wi
-    from whosin.guarantees.accountants import pairs_of
 
-    is_run = any(value is not None for value in (noise_multiplier, sample_rate, steps))
+    run = (noise_multiplier, sample_rate, steps, batch_size, dataset_size, epochs)
+    is_run = any(value is not None for value in run)
     named = (epsilon, practical_epsilon, mu, eta, zcdp, rdp, profile)
     if sum(value is not None for value in named) + is_run > 1:
         raise InputTypeError(f"give one guarantee at most: {ONE}")
@@ -67,21 +73,51 @@ def _guarantee(
     if zcdp is not None:
         return wi.ZeroConcentratedDP(zcdp, compared)
     if rdp is not None:
-        return wi.RenyiDP(*pairs_of(rdp.read_text(encoding="utf-8-sig")), compared)
+        return _from_file(wi.RenyiDP, "--rdp", rdp, ("order", "epsilon"), compared)
     if profile is not None:
-        return wi.PrivacyProfile(*pairs_of(profile.read_text(encoding="utf-8-sig")), compared)
+        return _from_file(wi.PrivacyProfile, "--profile", profile, ("epsilon", "delta"), compared)
     if eta is not None:
         return wi.MIP(eta)
     if not is_run:
         if adjacency is not None:
             raise InputTypeError(f"--adjacency goes with a guarantee: {ONE}")
         return None
-    if noise_multiplier is None or sample_rate is None or steps is None:
-        raise InputTypeError("a DP-SGD run needs all of --noise-multiplier, --sample-rate and --steps")
+    rate_and_steps = run_of(*run[1:])
+    if noise_multiplier is None or rate_and_steps is None:
+        raise InputTypeError(f"a DP-SGD run needs --noise-multiplier and {RUN}")
     drawn: Any = sampling or "poisson"
-    return wi.DPSGD(noise_multiplier, sample_rate, steps, drawn, compared)
+    return wi.DPSGD(noise_multiplier, *rate_and_steps, drawn, compared)
 
 
+def run_of(
+    sample_rate: Number, steps: int | None, batch_size: int | None, dataset_size: int | None, epochs: Number
+) -> tuple[float, int] | None:
+    """Return the sample rate and the steps of a run, None where none is named; parts of one are an error."""
+    from whosin.guarantees.sgd import rate_and_steps
+
+    plain, batches = (sample_rate, steps), (batch_size, dataset_size, epochs)
+    given = [value is not None for value in (*plain, *batches)]
+    if not any(given):
+        return None
+    if sample_rate is not None and steps is not None and not any(given[2:]):
+        return sample_rate, steps
+    if batch_size is not None and dataset_size is not None and epochs is not None and not any(given[:2]):
+        return rate_and_steps(batch_size, dataset_size, epochs)
+    raise InputTypeError(f"a DP-SGD run needs {RUN}")
+
+
+def _from_file(kind: Any, option: str, path: Path, columns: tuple[str, str], adjacency: Any) -> Any:
+    from whosin.guarantees.accountants import pairs_of
+
+    try:
+        return kind(*pairs_of(path.read_text(encoding="utf-8-sig"), *columns), adjacency)
+    except UnicodeDecodeError:
+        raise InputError(f"{option} must be a CSV file in UTF-8, got {str(path)!r}") from None
+    except InputError as error:
+        raise InputError(f"{option} {path}: {error}") from None
+
+
+RUN = "--sample-rate and --steps, or --batch-size, --dataset-size and --epochs"
 ONE = (
     "--epsilon or --practical-epsilon [--delta], --mu, --zcdp, --rdp FILE, --profile FILE, --eta, or "
     "--noise-multiplier --sample-rate --steps"

@@ -193,20 +193,37 @@ def _all_revealed(accountant: Any, adjacency: Adjacency) -> DifferentialPrivacy 
     return ApproxDP(math.inf, 1.0, adjacency) if nothing else None
 
 
-def pairs_of(text: str) -> tuple[list[float], list[float]]:
-    """Return two columns of numbers from CSV text; a first row without numbers is a header."""
-    first, second = [], []
+_NAMES = {"order": ("order", "orders", "alpha", "α"), "epsilon": ("epsilon", "eps", "ε"), "delta": ("delta", "δ")}
+
+
+def pairs_of(text: str, first: str, second: str) -> tuple[list[float], list[float]]:
+    """Return two columns of numbers from CSV text: those that a header names, else the first two.
+
+    ``first`` and ``second`` are two of "order", "epsilon" and "delta". A first row without numbers is a header.
+    """
+    found: tuple[list[float], list[float]] = [], []
+    places = [0, 1]
     for number, row in enumerate(csv.reader(text.splitlines()), start=1):
         if not any(cell.strip() for cell in row):
             continue
         try:
-            pair = float(row[0]), float(row[1])
+            pair = [float(row[place]) for place in places]
         except (ValueError, IndexError):
             if number == 1:
+                places = _columns([cell.strip().lower() for cell in row], first, second)
                 continue
             raise InputError(f"row {number} must hold two numbers, got {','.join(row)!r}") from None
-        first.append(pair[0])
-        second.append(pair[1])
-    if not first:
+        for column, value in zip(found, pair, strict=True):
+            column.append(value)
+    if not found[0]:
         raise InputError("the file must hold two columns of numbers, got none")
-    return first, second
+    return found
+
+
+def _columns(header: list[str], *wanted: str) -> list[int]:
+    places = [next((i for i, cell in enumerate(header) if cell in _NAMES[name]), None) for name in wanted]
+    if any(place is not None for place in places):
+        for name, place in zip(wanted, places, strict=True):
+            if place is None:
+                raise InputError(f"the file must have a column {name}, got {', '.join(header)}")
+    return [default if place is None else place for default, place in enumerate(places)]

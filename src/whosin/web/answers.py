@@ -27,8 +27,10 @@ def guarantee_of(query: ExplainQuery) -> Guarantee:
         return wi.MIP(query.eta)
     if query.kind == "zcdp":
         return wi.ZeroConcentratedDP(query.rho, compared)
-    if query.kind in ("rdp", "profile"):
-        return (wi.RenyiDP if query.kind == "rdp" else wi.PrivacyProfile)(*pairs_of(query.pairs), compared)
+    if query.kind == "rdp":
+        return wi.RenyiDP(*pairs_of(query.pairs, "order", "epsilon"), compared)
+    if query.kind == "profile":
+        return wi.PrivacyProfile(*pairs_of(query.pairs, "epsilon", "delta"), compared)
     return wi.DPSGD(query.noise_multiplier, *query.rate_and_steps(), query.sampling, compared)
 
 
