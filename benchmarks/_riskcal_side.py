@@ -80,6 +80,7 @@ def calibrate() -> tuple[_side.Timed, dict]:
             advantage=_side.TARGET_ADVANTAGE,
             sample_rate=_side.TRAINING["sample_rate"],
             num_steps=_side.TRAINING["steps"],
+            noise_min=_side.LEAST_NOISE,
         )
     )
     return cost, {"noise_multiplier": cost.value, "own_view": own_view(cost.value)}
@@ -93,6 +94,7 @@ def calibrate_tpr() -> tuple[_side.Timed, dict]:
             beta=1 - _side.TARGET_TPR,
             sample_rate=_side.TRAINING["sample_rate"],
             num_steps=_side.TRAINING["steps"],
+            noise_min=_side.LEAST_NOISE,
         )
     )
     return cost, {"noise_multiplier": cost.value, "own_view": own_view(cost.value)}

@@ -17,6 +17,7 @@ TRAINING = {"sample_rate": 0.001, "steps": 10_000}
 TARGET_ADVANTAGE = 0.1
 TARGET_TPR = 0.02
 TARGET_FPR = 0.01
+LEAST_NOISE = 0.5  # where riskcal starts to search; from its default of 0.1 it takes up to ten times as long
 
 
 def curve_fpr() -> list[float]:

@@ -151,6 +151,11 @@ def test_certificates(ledger):
     entry = ledger.add("mean", data=DATA, certificate=made)
     assert entry.guarantee == made.certificate.mip
     assert ledger.add("again", dataset="x", certificate=made.to_dict()).guarantee == made.certificate.mip
+    both = made.certificate.compose(made.certificate, same_draw=True)
+    joint = ledger.add("two of one half", dataset="w", certificate=both)
+    assert joint.guarantee == both.mip
+    assert joint.guarantee.eta == pytest.approx(0.4)
+    assert ledger.add("its file", dataset="v", certificate=both.to_dict()).guarantee == both.mip
     test = {**made.certificate.to_dict(), "test_mode": True}
     assert ledger.add("test", dataset="y", certificate=test).guarantee is None
     for wrong in ({"mip": 3}, 3, {"mip": {"guarantee": "no"}, "test_mode": False}):
