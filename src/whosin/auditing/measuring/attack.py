@@ -34,6 +34,8 @@ Judge = Callable[[ScoreCounts], Array]
 FOLDS = 5
 JUDGED = 1.96
 """Standard errors by which candidates are judged from below."""
+RIVALS = 2
+"""Queries of known direction that compete with their learned combination."""
 
 
 class Gain(Linear):
@@ -195,6 +197,18 @@ class Evidence:
         """Whether the cells are the symbols of the query, fixed without looking at the data."""
         return self.experiment.kind == "discrete"
 
+    @cached_property
+    def rivals(self) -> tuple[Candidate, ...]:
+        """The candidates that compete: all; where directions are known, high values of the learned score and of few.
+
+        These few are the first queries. Each further candidate is one more chance to be the best of the fit part by
+        luck, and the learned score speaks for all queries (docs/theory.md, section 19).
+        """
+        if not (self.experiment.directed and self.views[-1].learned):
+            return self.candidates
+        views = (*self.views[:RIVALS], self.views[-1])
+        return tuple(c for c in self.candidates if c.rule == "high" and c.view in views)
+
     def held_out(self, view: View) -> HeldOut:
         """Return the view of the held-out part (computed once)."""
         key = self.views.index(view)
@@ -230,7 +244,7 @@ class Evidence:
 
         Candidate and threshold are chosen by folds left out, the first of equals.
         """
-        rivals = [c for c in self.candidates if view is None or c.view is view]
+        rivals = self.rivals if view is None else [c for c in self.candidates if c.view is view]
         judged = [judge(candidate.judged) for candidate in rivals]
         best = max(range(len(rivals)), key=lambda i: float(judged[i].max()))
         counts = rivals[best].judged

@@ -181,9 +181,9 @@ def _by_limits(evidence: Evidence, value: Callable[[Rates, Rates], Array], delta
         at = int(np.argmax(values))
         return float(values[at]), float(few.thresholds[at])
 
-    found = [best(candidate.judged) for candidate in evidence.candidates]
+    found = [best(candidate.judged) for candidate in evidence.rivals]
     place = max(range(len(found)), key=lambda i: found[i][0])
-    return evidence.attack(evidence.candidates[place], found[place][1])
+    return evidence.attack(evidence.rivals[place], found[place][1])
 
 
 def _text(

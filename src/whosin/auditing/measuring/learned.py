@@ -21,7 +21,7 @@ FEWEST = 30
 MOST = 40_000
 """Most records to learn from; the rest is only scored."""
 KINDS = MEAN, LINEAR, QUADRATIC = 0, 1, 2
-PENALTIES = (1.0, 1.0, 10.0)
+PENALTIES = (1.0, 3.0, 10.0)
 """Ridge penalties of the three kinds of scores."""
 WIDEST = 12
 """Most queries of which all products enter the quadratic score; of more, only squares do."""

@@ -27,7 +27,7 @@ __all__ = ["DEFAULT", "KEYED", "QUERIES", "REFERRING", "TableRelease", "rarity_w
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
-DEFAULT = ("soft_rarity_share", "soft_rarity", "rarity_share", "rarity", "nearest", "nearest_ratio", "copies")
+DEFAULT = ("soft_rarity_share", "nearest", "soft_rarity", "rarity_share", "rarity", "nearest_ratio", "copies")
 """What "auto" asks of a table; a learned score combines the answers."""
 REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
 """What "auto" asks as well where there is a reference."""
