@@ -11,7 +11,11 @@ import whosin as wi
 from experiments.mace.heuristics import threshold_attack
 from whosin.auditing import audit
 from whosin.auditing.measuring.cells import coarser
+from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.individual import FEWEST
+from whosin.auditing.measuring.run import run_audit
+from whosin.auditing.releases.queries import arrays as array_queries
+from whosin.auditing.releases.queries import tables as table_queries
 from whosin.auditing.releases.release_size import release_size
 
 pytestmark = pytest.mark.long
@@ -322,3 +326,27 @@ def test_a_release_of_noisy_copies(sizes, seed, judge):
         leaks += a.advantage.lower > 0
     judge(misses, runs, DELTA / 2)
     assert leaks > runs / 2
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
+@pytest.mark.parametrize("kind", ["tables", "arrays"])
+def test_every_query_by_itself_does_not_cry_wolf(kind, seed, judge):
+    """Rows of one population everywhere: each query that there is, asked alone, at the level of one that is."""
+    rng = np.random.default_rng([139, seed, len(kind)])
+    known = table_queries if kind == "tables" else array_queries
+    names = [name for name in known.QUERIES if name != "repeated_keys"]
+    runs, alarms = 400, dict.fromkeys(names, 0)
+    for _ in range(runs):
+        tables = [
+            {"a": rng.normal(size=n).round(1), "b": rng.integers(5, size=n), "c": rng.choice(list("stu"), n)}
+            if kind == "tables"
+            else rng.normal(size=(n, 2))
+            for n in (40, 40, 60, 60)
+        ]
+        asked = wi.audit_synthetic(*tables[:3], reference=tables[3], query=names)._material
+        assert asked.names == tuple(names)
+        for name, answers in zip(names, asked.answers.T, strict=True):
+            alone = Experiment(answers[:40], answers[40:], names=(name,), directed=True)
+            alarms[name] += run_audit(alone, confidence_level=LEVEL).advantage.lower > 0
+    for count in alarms.values():
+        judge(count, runs, DELTA / 2)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from null_audits import judge_alarms
 
 import whosin as wi
 from whosin.auditing.releases.queries import contrast
@@ -144,3 +145,27 @@ def test_a_query_against_a_reference_says_that_it_needs_one(leak):
     for name in ("marginal_ratio", "classifier", "rarity_gain"):
         with pytest.raises(InputError, match="reference is needed: rows of the same population"):
             wi.audit_synthetic(*leak[:3], query=name)
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
+@pytest.mark.parametrize("query", ["soft_rarity_gain", "rarity_gain", "equal_cells"])
+def test_queries_that_are_asked_by_name_raise_no_false_alarms(query):
+    """Four tables of one population; ``tests/long`` asks every query so."""
+
+    def null(seed):
+        rng = np.random.default_rng([5, seed])
+        tables = [people(rows, rng) for rows in (40, 40, 60)]
+        return wi.audit_synthetic(*tables, reference=people(60, rng), query=query)
+
+    judge_alarms(null(seed) for seed in range(8))
+
+
+def test_rarity_beyond_the_reference_by_hand():
+    """Of the eight rows two have x and one y, two have p and q each; (y, q) stands in the release, only q elsewhere."""
+    release = pl.DataFrame({"a": ["x", "y", "z", "z"], "b": ["p", "q", "r", "r"]})
+    reference = pl.DataFrame({"a": ["x", "z", "z", "z"], "b": ["p", "r", "q", "r"]})
+    train, holdout = pl.DataFrame({"a": ["x"], "b": ["p"]}), pl.DataFrame({"a": ["y"], "b": ["q"]})
+    names = ["rarity_gain", "soft_rarity_gain", "rarity"]
+    found = wi.audit_synthetic(train, holdout, release, reference=reference, query=names)
+    rare, common = -math.log(1.5 / 10), -math.log(2.5 / 10)
+    assert found._material.answers == pytest.approx(np.array([[0, 0, 2 * common], [rare, rare, rare + common]]))

@@ -281,9 +281,9 @@ def audit_synthetic(
         "equal_cells", "nearest", "nearest_ratio", "copies", "repeated_keys" (of columns left out as keys or texts), and
         against a ``reference`` "density_ratio", "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain",
         "rarity_gain"; for arrays "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are
-        combined by a learned score, and those named first have more of the error of the limits. "auto" asks all but
-        "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets (records, synthetic) as
-        given and returns one or several numbers per record.
+        combined by a learned score; those named first have more of the error of the limits, and the first two compete
+        with the combination by themselves. "auto" asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain"
+        and "rarity_gain". A callable gets (records, synthetic) as given and returns one or several numbers per record.
     reference : array, data frame, Table, path, "auto" or None, default "auto"
         Further rows of the population, used in no training and none of them of the holdout. "auto": where ``query`` is
         "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and
@@ -338,8 +338,10 @@ def audit_synthetic(
     -----
     Every record is compared with every released row, exactly: O((train + holdout)·synthetic·columns) time, about 3 ns a
     pair for 15 columns and 4 ns for 40 on one core with numba, and no matrix of pairs. A release that is read in blocks
-    costs a fraction of that, as blocks are sorted and what cannot beat the best row so far is passed over. Nothing that
-    is learned sees who is a member, except on the part of the records that is not reported.
+    costs a fraction of that, as blocks are sorted and what cannot beat the best row so far is passed over. A reference
+    costs as much again for its rows, always in memory; "marginal_ratio", "joint_ratio" and "classifier" look at no more
+    than 20,000 rows of either and take about a second. Nothing that is learned sees who is a member, except on the part
+    of the records that is not reported.
 
     What the limits speak of: the release is given, and so are the training rows, all of which are here. The share of
     the reported training rows that an attack accuses is therefore no estimate. The only chance left is that of the

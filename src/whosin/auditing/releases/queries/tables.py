@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
 DEFAULT = ("soft_rarity_share", "nearest", "soft_rarity", "rarity_share", "rarity", "nearest_ratio", "copies")
-"""What "auto" asks of a table; a learned score combines the answers."""
+"""What "auto" asks of a table, in the order of their shares of the error; a learned score combines the answers."""
 REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
 """What "auto" asks as well where there is a reference."""
 KEYED = ("repeated_keys",)
@@ -100,7 +100,7 @@ class TableRelease:
 
     @cached_property
     def reference_matches(self) -> RowMatches:
-        """How well rows that were never trained on match each target."""
+        """How well rows that were never trained on match each target. O(targets · reference rows · columns)."""
         if self.reference_cells is None:
             raise InputError(_NO_REFERENCE)
         return self._match(self.reference_cells, None)
