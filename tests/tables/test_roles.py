@@ -10,7 +10,7 @@ from null_audits import judge_alarms
 import whosin as wi
 from whosin.errors import AssumptionWarning, InputError, InputTypeError
 from whosin.tables import as_stream, as_table
-from whosin.tables.roles import CLOSE, attributes, key_columns
+from whosin.tables.roles import CLOSE, attributes, key_columns, person_column
 
 N = 200
 
@@ -220,6 +220,66 @@ def test_no_false_alarms_where_names_repeat_by_a_toss_up():
     assert 2 <= sum(repeated) <= 8
     found = [wi.audit_synthetic(*world, rng=rng) for world in worlds]
     assert all(list(audit.left_out) == ["name"] and "repeated_keys" in audit.queries for audit in found)
+    judge_alarms(found)
+
+
+def looked_up(audit):
+    return any(name.startswith("repeated_keys") for name in audit.queries)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "texts", "names"])
+def test_a_release_that_repeats_only_whose_a_row_is_gives_them_away(kind):
+    """Two rows a person; half of the released people are training people, and all other cells are new."""
+    dealt = np.random.default_rng(0).permutation(4 * N)
+    dealt = dealt if kind == "numbers" else np.array([f"p{i}" if kind == "texts" else f"{i * 7919:x} x" for i in dealt])
+    sides = [people(seed) | {"who": np.repeat(dealt[seed * N : seed * N + N // 2], 2)} for seed in range(2)]
+    new = np.repeat(dealt[2 * N : 2 * N + N // 2], 2)
+    for whose, state in ((np.where(np.arange(N) < N // 2, sides[0]["who"], new), "leak"), (new, "none found")):
+        release = as_table(people(5) | {"who": whose}, "synthetic")
+        found = [wi.audit_synthetic(*sides, given, person="who", rng=0) for given in released(release, "who", whose)]
+        assert [one.verdict.state for one in found] == [state] * 2
+        assert found[0].advantage == found[1].advantage
+        assert looked_up(found[0])
+    without = as_table(people(5), "synthetic")
+    assert not looked_up(wi.audit_synthetic(*sides, without, person="who", rng=0))
+
+
+def test_people_who_are_only_numbered_are_not_looked_up():
+    """Synthetic people with numbers of their own, or sides of which one has all the smaller numbers."""
+    rng = np.random.default_rng(0)
+    running, dealt = np.repeat(np.arange(N // 2), 2), np.repeat(rng.permutation(N), 2)
+    apart = [as_table(people(seed) | {"who": running + seed * N // 2}) for seed in range(2)]
+    mixed = [as_table(people(seed) | {"who": dealt[seed * N : (seed + 1) * N]}) for seed in range(2)]
+    texts = [as_table(people(seed) | {"who": [f"id-{i}" for i in running + seed * N // 2]}) for seed in range(2)]
+    few = [as_table({"age": [30] * 12, "who": dealt[start : start + 12]}) for start in (0, N)]
+    some, same = as_table({"who": dealt[:60]}), as_table({"who": [f"id-{i}" for i in dealt[:60]]})
+    assert person_column("who", [*mixed, some]) == ["who"]
+    assert person_column("who", [*mixed, as_stream(pl.DataFrame({"who": dealt[:60]}).lazy())]) == ["who"]
+    assert person_column("who", [*mixed, as_table({"who": running + 7})]) == []
+    assert person_column("who", [*apart, some]) == person_column("who", [*texts, same]) == []
+    assert person_column("who", [*few, some]) == []
+    assert person_column(None, [*mixed, some]) == person_column("who", [*mixed, as_table({"age": [1]})]) == []
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
+def test_no_false_alarms_where_people_are_dealt():
+    """Ids of 90 people dealt to both sides and to an independent release, which meets some of each."""
+    rng = np.random.default_rng(3)
+
+    def world():
+        ids = rng.permutation(90)
+        parts = ids[:30], ids[30:60], rng.choice(90, 40, replace=False)
+        return [
+            {
+                "age": rng.integers(20, 30, 2 * len(who)),
+                "job": rng.choice(["a", "b"], 2 * len(who)),
+                "who": np.repeat(who, 2),
+            }
+            for who in parts
+        ]
+
+    found = [wi.audit_synthetic(*world(), person="who", rng=rng) for _ in range(16)]
+    assert all(map(looked_up, found))
     judge_alarms(found)
 
 

@@ -20,6 +20,7 @@ probability at most e⁻⁹.
 A copied name or key is a leak all the same: of the columns of 2 and 3 that the release has (:func:`key_columns`) an
 audit asks how rare the values are that the release repeats. So it does where 1 leaves them out too, unless rows of the
 records or of the release are numbered in order, or one side has all the smaller numbers: then equal numbers say little.
+The column that says whose a row is, which is never compared, is looked up likewise (:func:`person_column`).
 Columns that are the same in every row stay: they change no answer. What is left out is named with the reason; ``keep=``
 compares it all the same, and ``columns=`` switches the rules off.
 """
@@ -29,6 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +41,7 @@ from whosin.tables.schema import check_same_names
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
-__all__ = ["ColumnChoice", "attributes", "is_running", "key_columns", "said"]
+__all__ = ["ColumnChoice", "attributes", "is_running", "key_columns", "person_column", "said"]
 
 FEWEST_ROWS = 20
 """Values of fewer rows may be different by chance."""
@@ -123,6 +125,36 @@ def key_columns(left: Mapping[str, str], tables: Sequence[Table | TableStream]) 
     return [name for name, why in left.items() if why in _KEYS and all(name in table.names for table in tables)]
 
 
+def person_column(person: Any, tables: Sequence[Table | TableStream]) -> list[str]:
+    """Return the column that says whose a row is, if the release, the third table, has it: it may repeat people.
+
+    Not where values number people: in the release in order (synthetic people often get numbers of their own), or in
+    the records so that one side has all the smaller ones; nor where a side has fewer than 20 such people.
+    """
+    if not isinstance(person, str) or any(person not in table.names for table in tables[:3]):
+        return []
+    parts = [table if isinstance(table, Table) else _head(table, [person]) for table in tables[:3]]
+    *sides, released = (_people_numbers(_column(table, person)) for table in parts)
+    if released is not None and bool(np.all(np.diff(released) == 1.0)):
+        return []
+    if any(side is None for side in sides):
+        return [person]
+    mixed = max(side.min() for side in sides) < min(side.max() for side in sides)
+    return [person] if mixed and min(map(len, sides)) >= FEWEST_ROWS else []
+
+
+def _people_numbers(column: Column) -> Any:
+    """Return different numbers, or those in texts that differ in their digits alone, as they come; None for others."""
+    values = column.values[~column.missing]
+    values = values[np.sort(np.unique(values, return_index=True)[1])]
+    if column.kind != "category" or not len(values):
+        return values if len(values) else None
+    if len({re.sub(r"\d", "", label) for label in column.labels}) > 1:
+        return None
+    digits = [re.sub(r"\D", "", label) for label in column.labels]
+    return np.array([float(part) for part in digits])[values] if all(digits) else None
+
+
 def said(left: Mapping[str, str]) -> tuple[str, ...]:
     """Say of each column that was left out why."""
     return tuple(f"column {name!r} was left out: {why} (keep it by name to compare it)" for name, why in left.items())
@@ -165,6 +197,11 @@ def _first_rows(release: Table | TableStream, skip: Sequence[str]) -> Table | No
     if isinstance(release, Table):
         chosen = release.select(names)
         return chosen.take(np.arange(FIRST_ROWS)) if release.rows > FIRST_ROWS else chosen
+    return _head(release, names)
+
+
+def _head(release: TableStream, names: Sequence[str]) -> Table:
+    """Read some columns of the first rows."""
     import polars as pl
 
     parts: list[pl.DataFrame] = []

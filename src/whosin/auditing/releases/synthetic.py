@@ -307,7 +307,8 @@ def audit_synthetic(
         from the fingerprints of the tables.
     person : str or pair of arrays, optional
         The column of train and holdout that says whose a row is, which is then not compared, or identifiers of the
-        training and of the held-out rows. Several rows of one person count once.
+        training and of the held-out rows. Several rows of one person count once. If the release has the column too,
+        "repeated_keys" asks which people it repeats, unless people are only numbered.
     assignment : {"unknown", "random", "coins"}, default "unknown"
         Whether chance decided which rows (or people) were trained on: "random" if they were drawn from all rows here,
         "coins" if a fair coin of its own decided on each. Then ``compare`` can refute a promise of differential

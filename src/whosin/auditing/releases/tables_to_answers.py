@@ -42,7 +42,7 @@ from whosin.tables import (
 from whosin.tables.columns import Column
 from whosin.tables.look import Preview, preview_of
 from whosin.tables.reading import TEXT, file_ending
-from whosin.tables.roles import ColumnChoice, key_columns
+from whosin.tables.roles import ColumnChoice, key_columns, person_column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
 __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
@@ -295,7 +295,8 @@ def _from_tables(
     sizes, classes = size_classes(matched[2].rows, chance)
     order = np.argsort(classes, kind="stable") if "synthetic" in held else None
     frequencies, (numbers, ranks) = encoder.frequencies, column_numbers(encoder)
-    keys = repeated_keys(_counted_of(compared, aside), compared[2], key_columns(left, compared[:3]))
+    keyed = [*key_columns(left, compared[:3]), *person_column(person, tables)]
+    keys = repeated_keys(_counted_of(tables, aside), tables[2], keyed)
 
     def contrast() -> Contrast:
         return Contrast(records, *(table.take(_sample(table.rows, prints)) for table in matched[2:4]))
@@ -336,7 +337,7 @@ def _from_tables(
     ways = {"referring": len(cells) > 3, "keyed": keys is not None}
     answers = _answers(release, table_queries, query, given, split, **ways)
     rows = dict(zip(held, _row_numbers([part for part in cells[: len(tables)] if part is not None]), strict=True))
-    asked = _with_keys(records, compared, keys, aside)
+    asked = _with_keys(records, tables, keys, aside)
     common: dict[str, Any] = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, rows, person),
@@ -347,7 +348,7 @@ def _from_tables(
     if order is not None:
         repeated = () if keys is None else keys.repeated
         shown = _compared(encoder.names, targets, cells[2], numbers, split)
-        common["compared"] = shown.with_keys(_key_cells(_counted_of(compared, aside), compared[2], repeated))
+        common["compared"] = shown.with_keys(_key_cells(_counted_of(tables, aside), held["synthetic"], repeated))
     if not callable(query):
         common |= {"sizes": sizes, "by_size": release.by_size()}
     return _material(answers, split, matched[2].rows, query, table_queries.QUERIES, common)
@@ -376,13 +377,13 @@ def _counted_of(parts: Sequence[Any], aside: Aside | None) -> list[Any]:
 
 
 def _with_keys(
-    records: Sequence[Table], compared: Sequence[Table], keys: RepeatedKeys | None, aside: Aside | None
+    records: Sequence[Table], tables: Sequence[Any], keys: RepeatedKeys | None, aside: Aside | None
 ) -> Sequence[Table]:
     """The counted records, with the columns that are not compared and of which the release repeats a value."""
     if keys is None or not keys.repeated:
         return records
-    names = [name for name in compared[0].names if name in {*records[0].names, *keys.repeated}]
-    return match_tables(*_counted_of(compared, aside), columns=names, at_least=1)
+    names = [name for name in tables[0].names if name in {*records[0].names, *keys.repeated}]
+    return match_tables(*_counted_of(tables, aside), columns=names, at_least=1)
 
 
 def _about_people(groups: Any, tables: Sequence[Any], person: Any, aside: Aside | None) -> dict[str, Any]:
