@@ -13,7 +13,7 @@ PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -
 LOCKED := $(PIP) install --quiet --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz check quick dist docs bench experiments lock vulnerabilities sbom clean
+.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz mutate soak check quick dist docs bench experiments lock vulnerabilities sbom clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
@@ -38,14 +38,14 @@ test-oldest: ## the tests with the oldest allowed version of each dependency (.v
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet -c constraints.txt packaging
 	.venv-oldest/bin/python tools/oldest.py > .venv-oldest/oldest.txt
-	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,report]' pandas pyarrow 'pyparsing<3.3' \
+	.venv-oldest/bin/python -m pip install --quiet -c .venv-oldest/oldest.txt -e '.[fast,report,plot]' pandas pyarrow 'pyparsing<3.3' \
 		pytest pytest-xdist hypothesis mpmath
 	$(THREADS) .venv-oldest/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning
 
 test-newest: ## the tests with the newest version of each dependency (.venv-newest)
 	$(PYTHON) -m venv .venv-newest
-	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,report]' pandas pyarrow pytest \
-		pytest-xdist hypothesis mpmath
+	.venv-newest/bin/python -m pip install --quiet --upgrade -e '.[fast,plot,excel,web,ledger]' pandas pyarrow pytest \
+		pytest-xdist hypothesis mpmath httpx
 	$(THREADS) .venv-newest/bin/python -m pytest -n 2 --dist loadgroup
 
 test-ray: ## the tests on a real Ray cluster of this machine (.venv-ray)
@@ -59,16 +59,29 @@ fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECON
 		$(BIN)/python -m tests.fuzz $$target --seconds $${SECONDS_EACH:-60}; \
 	done
 
+mutate: $(STAMP) ## change the code that carries proofs, one thing at a time: do the tests notice? (COUNT=60 changes a room)
+	@$(LOCKED) -r requirements/mutate.txt
+	$(BIN)/python tools/mutate.py --count $${COUNT:-60}
+
+soak: $(STAMP) ## an hour of load, kills, full disks, many writers, fuzzers and new seeds (MINUTES=60)
+	@$(LOCKED) -r requirements/fuzz.txt
+	$(BIN)/python tools/soak.py --minutes $${MINUTES:-60}
+
 check: $(STAMP) ## style, types and the import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-dist: $(LIGHT) ## build wheel and sdist into dist/, and try both in a clean environment (.venv-dist)
+# The time in the files is that of the last commit, so that the same commit gives the same bytes.
+dist: $(LIGHT) ## build wheel and sdist into dist/ twice, compare the bytes, and try both in a clean environment (.venv-dist)
 	rm -rf dist .venv-dist
-	$(BIN)/python -m hatchling build -d dist
-	@for file in CHANGELOG.md LICENSE Makefile SECURITY.md tests/test_project.py src/whosin/py.typed; do \
+	@set -e; SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}; export SOURCE_DATE_EPOCH; \
+		$(BIN)/python -m hatchling build -d dist; \
+		(umask 077 && TZ=Asia/Tokyo PYTHONHASHSEED=1 $(BIN)/python -m hatchling build -d dist/again > /dev/null 2>&1); \
+		for built in dist/again/*; do cmp "$$built" "dist/$${built##*/}"; done; rm -r dist/again
+	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
+	@for file in CHANGELOG.md Containerfile LICENSE Makefile SECURITY.md tests/test_project.py src/whosin/py.typed; do \
 		tar -tzf dist/*.tar.gz | grep -q "/$$file$$" || { echo "the sdist lacks $$file" >&2; exit 1; }; done
 	$(PYTHON) -m venv .venv-dist
 	@set -e; for built in dist/*.whl dist/*.tar.gz; do echo "trying $$built"; \

@@ -1,9 +1,9 @@
-"""Writers that are killed at random moments: ``python killed_writers.py SCENARIO FOLDER``.
+"""Writers that are killed at random moments: ``python killed_writers.py SCENARIO FOLDER [SEED]``.
 
 A scenario has a worker, which goes on for ever and tells the number of each thing that is done, and a judge, which sees
 what is left after the worker was killed and everything that was ever told. Each worker takes up what the one before it
 left. Workers are forks of this process, which has no other threads and has imported everything: the moments are chance
-from a fixed seed.
+from a seed.
 """
 
 import itertools
@@ -253,9 +253,9 @@ def killed(work, seconds):
         return {int(number) for number in (first + pipe.read()).split()}
 
 
-def main(name, folder):
+def main(name, folder, seed=8):
     """Kill the worker of a scenario again and again, and judge what it leaves."""
-    chance = random.Random(8)
+    chance = random.Random(int(seed))
     work, judge = SCENARIOS[name](Path(folder))
     told = set()
     for _ in range(REPETITIONS):

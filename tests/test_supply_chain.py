@@ -34,7 +34,7 @@ CONSTRAINTS = pins(ROOT / "constraints.txt")
 
 
 def test_there_is_a_lock_for_each_environment():
-    assert [path.stem for path in LOCKS] == ["demo", "dev", "fuzz", "tools"]
+    assert [path.stem for path in LOCKS] == ["demo", "dev", "fuzz", "mutate", "serve", "tools"]
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)

@@ -26,6 +26,8 @@ SETS = {
     "demo": (*BUILD, ".[fast,report]"),
     "dev": (*BUILD, ".[dev]"),
     "fuzz": ("atheris",),
+    "mutate": ("mutmut",),
+    "serve": (*BUILD, ".[fast,web,excel]"),
     "tools": ("pip-audit", "cyclonedx-bom"),
 }
 

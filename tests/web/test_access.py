@@ -1,12 +1,12 @@
 """Who may come in, from where, and what every answer carries."""
 
 import pytest
-from web_support import BASE, PORT, office, upload, with_token
+from web_support import BASE, PORT, TestClient, office, upload, with_token
 
 from whosin.errors import InputError
 from whosin.web.access import Access, Password
 from whosin.web.guard import PAGE_POLICY, REPORT_POLICY
-from whosin.web.settings import Binding
+from whosin.web.settings import Binding, Login
 
 EVERYWHERE = [
     "/",
@@ -286,3 +286,87 @@ def test_names_take_allow_remote():
 def test_uploading_takes_the_token_before_a_byte_is_kept(stranger, scores):
     assert upload(stranger, {"scores": scores}).status_code == 401
     assert list(office(stranger).folders.keys()) == []
+
+
+LOGIN = Login("X-Forwarded-User", ("10.0.0.5", "fd00::/64"))
+WHO = {"X-Forwarded-User": "ada@example.org"}
+
+
+def coming_from(client, address, **headers):
+    """A visitor of the same server whose connection comes from this address."""
+    return TestClient(client.app, base_url=BASE, client=(address, 4711), headers=headers, follow_redirects=False)
+
+
+@pytest.mark.parametrize("address", ["10.0.0.5", "fd00::7", "::ffff:10.0.0.5"])
+def test_whoever_the_proxy_names_is_in(start, scores, address):
+    client = start(login=LOGIN)
+    visitor = coming_from(client, address, **WHO)
+    assert visitor.get("/explain").status_code == 200
+    assert "set-cookie" not in visitor.get("/explain").headers
+    # a change still takes the token of the page, and comes from the page
+    assert upload(visitor, {"scores": scores}).status_code == 403
+    visitor.headers["x-csrf-token"] = office(client).access.csrf
+    assert upload(visitor, {"scores": scores}).status_code == 202
+    visitor.headers["origin"] = "https://evil.example"
+    assert upload(visitor, {"scores": scores}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("address", "headers"),
+    [
+        ("10.0.0.6", WHO),
+        ("127.0.0.1", WHO),
+        ("fd00:0:0:1::7", WHO),
+        ("testclient", WHO),
+        ("10.0.0.5", {}),
+        ("10.0.0.5", {"X-Forwarded-User": " "}),
+        ("10.0.0.5", {"X-Forwarded-Email": "ada@example.org"}),
+        ("10.0.0.6", {**WHO, "X-Forwarded-For": "10.0.0.5", "Forwarded": "for=10.0.0.5"}),
+    ],
+)
+def test_nobody_else_can_claim_a_login(start, address, headers):
+    answer = coming_from(start(login=LOGIN), address, **headers).get("/api/audits")
+    assert answer.status_code == 401
+    assert "login" in answer.json()["error"]
+
+
+def test_two_logins_are_none(start):
+    visitor = coming_from(start(login=LOGIN), "10.0.0.5")
+    twice = [("X-Forwarded-User", "ada"), ("X-Forwarded-User", "eve")]
+    assert visitor.get("/api/audits", headers=twice).status_code == 401
+
+
+def test_without_a_login_the_header_means_nothing(start):
+    assert coming_from(start(), "10.0.0.5", **WHO).get("/api/audits").status_code == 401
+
+
+def test_behind_a_login_the_token_opens_the_api_and_no_address(start):
+    client = start(login=LOGIN)
+    token = office(client).access.token
+    assert client.get(f"/explain?token={token}").status_code == 401
+    assert client.get("/api/audits", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_everybody_learns_that_the_server_is_alive_and_nothing_else(stranger):
+    answer = stranger.get("/health")
+    assert (answer.status_code, answer.text) == (200, "ok")
+    assert stranger.post("/health").status_code == 405
+    assert stranger.get("/health", headers={"Host": "evil.example"}).status_code == 421
+    assert stranger.get("/health/").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("header", "proxies", "says"),
+    [
+        ("X User", ("10.0.0.5",), "--login-header must be"),
+        ("", ("10.0.0.5",), "--login-header must be"),
+        ("X-User", (), "needs --behind-proxy"),
+        ("X-User", ("0.0.0.0/0",), "everybody"),
+        ("X-User", ("::/0",), "everybody"),
+        ("X-User", ("proxy.example",), "must be an address"),
+        ("X-User", ("10.0.0.5/8",), "must be an address"),
+    ],
+)
+def test_logins_that_would_let_in_others_are_refused(header, proxies, says):
+    with pytest.raises(InputError, match=says):
+        Login(header, proxies)

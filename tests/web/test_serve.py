@@ -50,6 +50,28 @@ def test_remote_addresses_take_both_the_flag_and_a_password(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+def test_a_proxy_with_a_login_takes_the_place_of_a_password(server, tmp_path):
+    remote = ["--allow-remote", "--data-dir", str(tmp_path / "data"), "--port", "0"]
+    for arguments, says in (
+        ([*remote, "--behind-proxy", "127.0.0.1"], "needs --login-header"),
+        ([*remote, "--login-header", "X-User"], "needs --behind-proxy"),
+        ([*remote[1:], "--login-header", "X-User", "--behind-proxy", "127.0.0.1"], "goes with --allow-remote"),
+        (remote, "--behind-proxy"),
+    ):
+        refused = run(*arguments)
+        assert refused.exit_code == 2
+        assert says in refused.stderr
+    served = server(
+        "data", "--allow-remote", "--behind-proxy", "127.0.0.1", "--login-header", "X-User", "--name", "a.example"
+    )
+    assert "token" not in served.url
+    for headers, status in (({"X-User": "ada"}, 200), ({}, 401), ({"X-User": "ada", "Host": "b.example"}, 421)):
+        assert httpx.get(f"{served.base}explain", headers=headers).status_code == status
+    through_tls = {"X-User": "ada", "Host": "a.example", "Origin": "https://a.example"}
+    assert httpx.post(f"{served.base}api/audits", headers=through_tls).status_code == 403  # the page's token is missing
+    assert httpx.get(f"{served.base}health").text == "ok"
+
+
 def test_there_is_no_option_for_a_password():
     assert "--password" not in run("--help").stdout
 

@@ -16,6 +16,7 @@ from whosin.cli.errors import clean_errors
 
 if TYPE_CHECKING:
     from whosin.web.access import Password
+    from whosin.web.settings import Login
 
 __all__ = ["serve"]
 
@@ -40,6 +41,13 @@ def serve(
     name: Annotated[
         list[str] | None, typer.Option(help="With --allow-remote: a host name that people use; repeat for several.")
     ] = None,
+    behind_proxy: Annotated[
+        list[str] | None,
+        typer.Option(help="With --allow-remote: address or network of a proxy that has people log in; repeatable."),
+    ] = None,
+    login_header: Annotated[
+        str | None, typer.Option(help="With --behind-proxy: the header in which the proxy tells who logged in.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the address and the token as one JSON object.")] = False,
 ) -> None:
     """Explain, calibrate, audit and compare in the browser; ends with Ctrl-C."""
@@ -48,7 +56,7 @@ def serve(
     if any(find_spec(module) is None for module in _NEEDED):
         raise missing_extra("the page needs FastAPI and more", "web")
     from whosin.parallel.storage import user_folder
-    from whosin.web.settings import Binding, Limits, Settings
+    from whosin.web.settings import Binding, Limits, Login, Settings
 
     for option, value in (("--max-upload-mb", max_upload_mb), ("--max-memory-gb", max_memory_gb)):
         check_number(option, value, low=0.001, high=1e6)
@@ -60,13 +68,21 @@ def serve(
         keep_hours=check_number("--keep-hours", keep_hours, low=0.0, high=1e6, open_low=True),
     )
     binding = Binding(host, port, allow_remote, tuple(name or ()))
-    password = _password() if allow_remote else None
-    if allow_remote and password is None:
-        raise InputError(f"--allow-remote needs a password, typed at a terminal or in the variable {PASSWORD}")
+    if behind_proxy and login_header is None:
+        raise InputError("--behind-proxy needs --login-header, in which the proxy tells who logged in")
+    if login_header is not None and not allow_remote:
+        raise InputError("--login-header goes with --allow-remote")
+    login = None if login_header is None else Login(login_header, tuple(behind_proxy or ()))
+    password = _password(asked=login is None) if allow_remote else None
+    if allow_remote and password is None and login is None:
+        raise InputError(
+            f"--allow-remote needs a password, typed at a terminal or in the variable {PASSWORD}, or a proxy with a "
+            "login (--behind-proxy)"
+        )
     from whosin.cli.app import app
     from whosin.cli.forms import forms
 
-    settings = Settings(data_dir or user_folder(), limits, tools=forms(app))
+    settings = Settings(data_dir or user_folder(), limits, login=login, tools=forms(app))
     from whosin.web.server import serve as run
 
     opened: list[Path] = []
@@ -75,7 +91,7 @@ def serve(
         if json:
             render.emit_json({"url": address, "token": token, "data_dir": str(settings.data_dir)})
         else:
-            _say(address, settings.data_dir, token, allow_remote)
+            _say(address, settings.data_dir, token, allow_remote, login)
         sys.stdout.flush()
         if open_browser:
             # not in the data folder: browsers in a sandbox (snap, flatpak) see neither hidden folders nor /tmp
@@ -89,9 +105,12 @@ def serve(
             opener.unlink(missing_ok=True)
 
 
-def _say(address: str, folder: Path, token: str, remote: bool) -> None:
-    typer.echo(f"Open this address: {address}")
-    if remote:
+def _say(address: str, folder: Path, token: str, remote: bool, login: Login | None) -> None:
+    if login is not None:  # the token stays out of the logs of a container
+        typer.echo(f"Listening at {address}; {', '.join(login.proxies)} tells in {login.header} who logged in.")
+    else:
+        typer.echo(f"Open this address: {address}")
+    if remote and login is None:
         typer.echo(f"The page asks for the password. Token for the API: {token}")
         typer.echo(
             "There is no TLS: whoever can read the network between reads password, uploads and reports. Put a proxy "
@@ -112,15 +131,15 @@ def _open(address: str, opener: Path) -> None:
     webbrowser.open(opener.resolve().as_uri())
 
 
-def _password() -> Password | None:
-    """Return the password of the environment, or of a prompt; None where there is neither."""
+def _password(*, asked: bool) -> Password | None:
+    """Return the password of the environment, or of a prompt where it is asked for; None where there is neither."""
     import getpass
 
     from whosin.errors import InputError
     from whosin.web.access import Password
 
     text = os.environ.pop(PASSWORD, None)
-    if text is None and sys.stdin.isatty():
+    if text is None and asked and sys.stdin.isatty():
         text = getpass.getpass("Password for the page: ")
         if text != getpass.getpass("Once more: "):
             raise InputError("the two passwords differ")

@@ -2,7 +2,8 @@
 
 In this order: is the server called by a name of its own (DNS rebinding), does a request that changes something come
 from our own pages (CSRF: ``Sec-Fetch-Site``, ``Origin`` and a token), and does whoever asks know the token, or hold
-the cookie that it was exchanged for.
+the cookie that it was exchanged for; or does a proxy that has people log in say who it is. Whether the server is
+alive is told to everybody.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ HEADERS = {
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(?::[0-9]{1,5})?", re.ASCII)
 LOGIN = "/login"
+HEALTH = "/health"
 
 
 class Guard:
@@ -81,7 +83,7 @@ class Guard:
         harmless = scope["method"] in _HARMLESS
         if not harmless and not _from_our_pages(headers, self._origins(hosts[0])):
             return _refuse(scope, 403, "a request that changes something must come from the page itself")
-        if scope["path"] == LOGIN:
+        if scope["path"] in (LOGIN, HEALTH):
             return None
         by_address = self._by_address(scope)
         if by_address is not None:
@@ -89,8 +91,10 @@ class Guard:
         kind, _, given = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and self.access.knows_token(given.strip()):
             return None
-        if not any(self.access.knows_session(value) for value in _cookies(headers, cookie_name(scope))):
-            return _refuse(scope, 401, "open the address that whosin serve printed, or send its token")
+        if not self._logged_in(scope, headers) and not any(
+            self.access.knows_session(value) for value in _cookies(headers, cookie_name(scope))
+        ):
+            return _refuse(scope, 401, self._way_in())
         if not harmless and not self.access.knows_csrf(headers.get("x-csrf-token", "")):
             return _refuse(scope, 403, "the token of the page is missing or old: load the page again")
         return None
@@ -108,6 +112,15 @@ class Guard:
             return False
         return self.settings.any_address
 
+    def _logged_in(self, scope: Scope, headers: Headers) -> bool:
+        login, client = self.settings.login, scope.get("client")
+        return login is not None and client is not None and login.knows(client[0], headers.getlist(login.header))
+
+    def _way_in(self) -> str:
+        if self.settings.login is None:
+            return "open the address that whosin serve printed, or send its token"
+        return "come by the address with your organisation's login: no login arrived from its proxy"
+
     def _origins(self, host: str) -> tuple[str, ...]:
         """Return the origins of our own pages; a server for other machines may stand behind a proxy with TLS."""
         return (f"http://{host}", f"https://{host}") if self.settings.any_address else (f"http://{host}",)
@@ -116,7 +129,8 @@ class Guard:
         """Exchange a token in the address for the cookie, and take it out of the address."""
         fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         tokens = [value for name, value in fields if name == "token"]
-        if not tokens or self.access.password is not None or scope["method"] != "GET":
+        closed = self.access.password is not None or self.settings.login is not None
+        if not tokens or closed or scope["method"] != "GET":
             return None
         if not self.access.knows_token(tokens[0]):
             return _refuse(

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from whosin.errors import InputError
 from whosin.reporting.pdf import to_pdf
@@ -17,7 +17,7 @@ from whosin.reporting.preview import preview_blocks
 from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
-from whosin.web.guard import LOGIN, set_session
+from whosin.web.guard import HEALTH, LOGIN, set_session
 from whosin.web.login_page import door
 from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
@@ -52,6 +52,12 @@ def _page(office: Office, tab: str, template: str | None = None, **values: Any) 
 def home() -> RedirectResponse:
     """Lead to the first tab."""
     return RedirectResponse("/explain", status_code=303)
+
+
+@router.get(HEALTH)
+def health() -> PlainTextResponse:
+    """Say that the server answers, and nothing else."""
+    return PlainTextResponse("ok")
 
 
 @router.get(LOGIN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,7 +33,7 @@ def serve(
     binding : Binding
         Address and port; port 0 takes any that is free.
     password : Password, optional
-        Required where others can reach the server.
+        Required where others can reach the server and no proxy has them log in.
     announce : callable
         Called with the address to open and with the token, once the port is taken.
 
@@ -41,7 +42,7 @@ def serve(
     InputError
         If the port is taken, the folder is not private or in use, or a password is missing.
     """
-    if not binding.is_loopback and password is None:
+    if not binding.is_loopback and password is None and settings.login is None:
         raise InputError("a server that others can reach needs a password")
     listening = _listen(binding)
     try:
@@ -53,7 +54,8 @@ def serve(
         access = app.state.office.access
         shown = _shown(binding.host)
         address = f"http://{shown}:{listening.getsockname()[1]}/"
-        announce(address if password is not None else f"{address}?token={access.token}", access.token)
+        closed = password is not None or settings.login is not None
+        announce(address if closed else f"{address}?token={access.token}", access.token)
         config = uvicorn.Config(
             app,
             log_level="warning",
@@ -106,7 +108,8 @@ def _listen(binding: Binding) -> socket.socket:
     family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # elsewhere it would let two servers share one port
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((binding.host, binding.port))
         listening.listen(128)
     except OSError as error:

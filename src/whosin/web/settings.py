@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,9 +13,10 @@ from pathlib import Path
 from whosin.errors import InputError, check_number, check_whole
 from whosin.web.tools import Tool
 
-__all__ = ["Binding", "Limits", "Settings", "private_folder"]
+__all__ = ["Binding", "Limits", "Login", "Settings", "private_folder"]
 
 MEGABYTE = 1_000_000
+_HEADER = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,47 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Login:
+    """A proxy in front of the server that has people log in, and tells in a header who they are.
+
+    The header is believed from these addresses alone: whoever can send requests from one of them is in. The proxy has
+    to set the header itself, whatever the request that it passes on says.
+    """
+
+    header: str
+    proxies: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not _HEADER.fullmatch(self.header):
+            raise InputError(f"--login-header must be the name of a header (X-Forwarded-User), got {self.header!r}")
+        if not self.proxies:
+            raise InputError("--login-header needs --behind-proxy, the address of the proxy that sets it")
+        for text in self.proxies:
+            if _network(text).prefixlen == 0:
+                raise InputError(f"--behind-proxy must be the address of a proxy, got {text!r}, which is everybody's")
+
+    def knows(self, address: str, named: list[str]) -> bool:
+        """Return whether a request from this address, with these values of the header, is one of somebody logged in."""
+        if len(named) != 1 or not named[0].strip():
+            return False
+        try:
+            came_from = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        came_from = getattr(came_from, "ipv4_mapped", None) or came_from  # as IPv6 sockets tell IPv4 addresses
+        return any(came_from in _network(text) for text in self.proxies)
+
+
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise InputError(
+            f"--behind-proxy must be an address or a network (10.0.0.0/24), got {text!r}: {error}"
+        ) from None
+
+
+@dataclass(frozen=True)
 class Settings:
     """How one server runs."""
 
@@ -75,6 +118,8 @@ class Settings:
     """Host names under which the page answers; any other is refused (DNS rebinding)."""
     any_address: bool = False
     """Whether every numeric address is such a name too, for servers that listen on all of them."""
+    login: Login | None = None
+    """Where a proxy has people log in."""
     worker: tuple[str, ...] = (sys.executable, "-P", "-m", "whosin.web.worker")
     """Command that runs one audit; the folder of the audit is added. With ``-P`` nothing is imported from the folder
     that the server was started in."""

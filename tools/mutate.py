@@ -1,0 +1,141 @@
+"""Change one thing at a time in the code that carries proofs, and see whether a test notices (mutmut).
+
+    python tools/mutate.py                       # 60 changes a room by chance, kept in benchmarks/results/mutation.json
+    python tools/mutate.py --room numerics --count 200 --seed 7
+    python tools/mutate.py --again               # the survivors of the last run, after tests were added
+
+mutmut makes every change it knows (comparisons, signs, numbers, arguments, words) in a copy of the tree under
+.mutants/; a seeded sample of them is tried, each with the tests that pass through the changed function. A change of a
+decorated function (properties, compiled kernels) is none that mutmut makes. Tests named in SLOW are left out, so the
+share that is killed is at most too low. Words of errors are changed too: a survivor may be one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULT = ROOT / "benchmarks" / "results" / "mutation.json"
+MEASURING = ("limits", "band", "cells", "compare", "people", "guess_bound", "counts")
+PROTECTION = ("certificate", "certify", "coupled", "sampled", "together", "several", "proved", "sums", "plan")
+GUARANTEES = ("composition", "losses", "steps", "renyi", "sgd", "allocation", "dp", "profile")
+ROOMS = {
+    "numerics": (["numerics/*"], ["numerics"]),
+    "limits": ([f"auditing/measuring/{name}.py" for name in MEASURING], ["auditing/measuring"]),
+    "certificates": ([f"protection/{name}.py" for name in PROTECTION], ["protection"]),
+    "composition": (
+        [f"guarantees/{name}.py" for name in GUARANTEES],
+        ["guarantees", "oracles", "ledger/test_composition.py"],
+    ),
+}
+"""Room → the files that are changed (of src/whosin), and the tests that must notice (of tests)."""
+SLOW = (
+    "test_one_run_counts_people or test_false_alarms or test_chance_is_not_found or test_power or "
+    "test_both_advantages_are_covered or test_true_promises or test_a_million_scores"
+)
+"""Simulations of several seconds: `-k` leaves them out."""
+KILLED, TIMED_OUT, SURVIVED, UNTESTED = {1, 3}, {24, -24, 36, 152, 255}, {0}, {5, 33}
+
+
+def mutmut(folder: Path, *arguments: str) -> str:
+    """Run mutmut in a copy of the tree and return what it printed."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "steady"}
+    command = [sys.executable, "-m", "mutmut", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8")
+    if done.returncode:
+        raise SystemExit(
+            f"mutmut {' '.join(arguments)[:80]} failed in {folder}:\n{(done.stdout + done.stderr)[-2000:]}"
+        )
+    return done.stdout
+
+
+def prepared(room: str) -> Path:
+    """Return a copy of the tree in which mutmut knows what to change and which tests to run."""
+    folder = ROOT / ".mutants" / room
+    for part in ("src", "tests"):
+        shutil.copytree(ROOT / part, folder / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    changed, tests = ROOMS[room]
+    settings = {
+        "source_paths": ["src"],
+        "only_mutate": [f"src/whosin/{name}" for name in changed],
+        "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in tests],
+        "pytest_add_cli_args": ["-k", f"not ({SLOW})", "-p", "no:cacheprovider"],
+    }
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (folder / "pyproject.toml").write_text("\n".join([text, "[tool.mutmut]", *lines, ""]), encoding="utf-8")
+    return folder
+
+
+def codes(folder: Path) -> dict[str, int | None]:
+    """Return the exit code of every change so far; None for those that were not tried."""
+    found: dict[str, int | None] = {}
+    for path in sorted((folder / "mutants" / "src").rglob("*.meta")):
+        found |= json.loads(path.read_text(encoding="utf-8"))["exit_code_by_key"]
+    return found
+
+
+def tried(room: str, count: int, seed: int, names: list[str] | None) -> dict[str, object]:
+    """Return what became of a sample of a room's changes, or of those named."""
+    folder = prepared(room)
+    if not codes(folder):
+        first = ROOMS[room][0][0].removesuffix(".py").replace("/", ".").replace("*", "betting")
+        mutmut(folder, "run", "--max-children", "1", f"whosin.{first}.*_1")
+    known = sorted(codes(folder))
+    sample = names or sorted(random.Random(seed).sample(known, min(count, len(known))))
+    mutmut(folder, "run", "--max-children", "1", *sample)
+    found = codes(folder)
+    left = [name for name in sample if found[name] in SURVIVED | UNTESTED]
+    return {
+        "changes": len(known),
+        "tried": len(sample),
+        "killed": sum(found[name] in KILLED | TIMED_OUT for name in sample),
+        "timed_out": sum(found[name] in TIMED_OUT for name in sample),
+        "unclear": [name for name in sample if found[name] not in KILLED | TIMED_OUT | SURVIVED | UNTESTED],
+        "survivors": {name: _difference(mutmut(folder, "show", name)) for name in left},
+    }
+
+
+def _difference(shown: str) -> list[str]:
+    return [line for line in shown.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+
+
+def main() -> None:
+    """Try, print and keep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--room", choices=sorted(ROOMS), action="append", help="all of them by default")
+    parser.add_argument("--count", type=int, default=60, help="changes tried in each room")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
+    options = parser.parse_args()
+    result = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    for room in options.room or ROOMS:
+        if options.again:
+            last = result[room]
+            new = tried(room, 0, 0, sorted(last["survivors"])) if last["survivors"] else {"killed": 0, "survivors": {}}
+            last["killed_by_tests_added"] = last.get("killed_by_tests_added", 0) + new["killed"]
+            last["survivors"] = new["survivors"]
+        else:
+            last = result[room] = tried(room, options.count, options.seed, None) | {"seed": options.seed}
+            ends = (clopper_pearson_lower, clopper_pearson_upper)
+            last["killed_share_95"] = [float(end(last["killed"], last["tried"], 0.025)) for end in ends]
+        last["date"] = datetime.date.today().isoformat()
+        RESULT.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        low, high = last["killed_share_95"]
+        print(f"{room}: {last['killed']} of {last['tried']} killed (95 %: {low:.2f} to {high:.2f}), left:")
+        for name, lines in last["survivors"].items():
+            print(f"  {name}", *lines, sep="\n    ")
+
+
+if __name__ == "__main__":
+    main()
