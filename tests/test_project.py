@@ -161,3 +161,45 @@ def test_constraints_pin_every_dependency():
         version = pins.get(canonicalize_name(requirement.name))
         assert version is not None, f"constraints.txt does not pin {requirement.name}"
         assert requirement.specifier.contains(version, prereleases=True), f"{requirement} excludes {version}"
+
+
+# --- the container ----------------------------------------------------------------------------------------------------
+
+
+def test_the_container_file_is_in_step_with_the_package():
+    """Files, flags, port, health check, user and pins: it is built elsewhere, so that nothing else would notice."""
+    pytest.importorskip("fastapi")
+    import inspect
+    import json
+
+    from whosin.cli.serve import serve
+    from whosin.web.guard import HEALTH
+
+    text = re.sub(r"\\\n\s*", " ", (ROOT / "Containerfile").read_text(encoding="utf-8"))
+    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.M):
+        assert all((ROOT / name).exists() for name in line.split()[:-1]), line
+    # who runs it is not root, and owns the folder
+    (user,) = re.findall(r"^USER (\d+)$", text, re.M)
+    assert int(user) > 0
+    assert f"useradd --uid {user} " in text
+    entry = json.loads(re.search(r"^ENTRYPOINT (.+)$", text, re.M)[1])
+    options = {f"--{name.replace('_', '-')}" for name in inspect.signature(serve).parameters} | {"--no-open"}
+    assert entry[1] == "serve"
+    assert {word for word in entry if word.startswith("--")} <= options
+    port = entry[entry.index("--port") + 1]
+    assert f"EXPOSE {port}\n" in text
+    assert f"http://127.0.0.1:{port}{HEALTH}" in re.search(r"^HEALTHCHECK (.+)$", text, re.M)[1]
+    assert f"VOLUME {entry[entry.index('--data-dir') + 1]}\n" in text
+    # the lock that is installed holds what the page needs, and what builds the package
+    assert "--require-hashes --no-deps" in text
+    lock = (ROOT / "requirements" / "serve.txt").read_text(encoding="utf-8")
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = pyproject["project"]["optional-dependencies"]
+    needed = [*pyproject["project"]["dependencies"], *pyproject["build-system"]["requires"]]
+    needed += [line for extra in ("web", "report", "fast") for line in extras[extra]]
+    for name in {canonicalize_name(Requirement(line).name) for line in needed} - {"whosin"}:
+        assert re.search(rf"^{name}==", lock, re.M), f"requirements/serve.txt lacks {name}: make lock"
+    documented = (ROOT / "docs" / "guide" / "container.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(--[a-z-]+)", documented)) - {"--build-arg"}
+    assert {"--behind-proxy", "--login-header"} <= named
+    assert named <= options | {"--json"}, named - options

@@ -13,13 +13,17 @@ share that is killed is at most too low. Words of errors are changed too: a surv
 from __future__ import annotations
 
 import argparse
+import ast
 import datetime
+import difflib
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
@@ -30,7 +34,7 @@ MEASURING = ("limits", "band", "cells", "compare", "people", "guess_bound", "cou
 PROTECTION = ("certificate", "certify", "coupled", "sampled", "together", "several", "proved", "sums", "plan")
 GUARANTEES = ("composition", "losses", "steps", "renyi", "sgd", "allocation", "dp", "profile")
 ROOMS = {
-    "numerics": (["numerics/*"], ["numerics"]),
+    "numerics": (["numerics/*"], ["numerics", "population/test_exponential.py"]),
     "limits": ([f"auditing/measuring/{name}.py" for name in MEASURING], ["auditing/measuring"]),
     "certificates": ([f"protection/{name}.py" for name in PROTECTION], ["protection"]),
     "composition": (
@@ -47,16 +51,16 @@ SLOW = (
 KILLED, TIMED_OUT, SURVIVED, UNTESTED = {1, 3}, {24, -24, 36, 152, 255}, {0}, {5, 33}
 
 
-def mutmut(folder: Path, *arguments: str) -> str:
-    """Run mutmut in a copy of the tree and return what it printed."""
+def mutmut(folder: Path, seconds: float, *arguments: str) -> None:
+    """Run mutmut in a copy of the tree, for at most this time: it keeps what it has tried."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "steady"}
     command = [sys.executable, "-m", "mutmut", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8")
+    try:
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return
     if done.returncode:
-        raise SystemExit(
-            f"mutmut {' '.join(arguments)[:80]} failed in {folder}:\n{(done.stdout + done.stderr)[-2000:]}"
-        )
-    return done.stdout
+        raise SystemExit(f"mutmut {arguments[0]} failed in {folder}:\n{(done.stdout + done.stderr)[-2000:]}")
 
 
 def prepared(room: str) -> Path:
@@ -69,6 +73,7 @@ def prepared(room: str) -> Path:
         "source_paths": ["src"],
         "only_mutate": [f"src/whosin/{name}" for name in changed],
         "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in tests],
+        "process_isolation": "forkserver",  # a fork of mutmut itself would inherit results that functions remember
         "pytest_add_cli_args": ["-k", f"not ({SLOW})", "-p", "no:cacheprovider"],
     }
     lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items()]
@@ -85,29 +90,41 @@ def codes(folder: Path) -> dict[str, int | None]:
     return found
 
 
-def tried(room: str, count: int, seed: int, names: list[str] | None) -> dict[str, object]:
-    """Return what became of a sample of a room's changes, or of those named."""
+def tried(room: str, count: int, seed: int, names: list[str] | None, *, seconds: float) -> dict[str, object]:
+    """Return what became of a sample of a room's changes, or of those named; the next call goes on where time ended."""
     folder = prepared(room)
-    if not codes(folder):
+    until = time.monotonic() + seconds
+    if not codes(folder) and seconds:  # one change, so that all are made
         first = ROOMS[room][0][0].removesuffix(".py").replace("/", ".").replace("*", "betting")
-        mutmut(folder, "run", "--max-children", "1", f"whosin.{first}.*_1")
-    known = sorted(codes(folder))
-    sample = names or sorted(random.Random(seed).sample(known, min(count, len(known))))
-    mutmut(folder, "run", "--max-children", "1", *sample)
+        mutmut(folder, seconds, "run", "--max-children", "1", f"whosin.{first}.*_1")
+    before = codes(folder)
+    chosen = names or sorted(random.Random(seed).sample(sorted(before), min(count, len(before))))
+    waiting = names or [name for name in chosen if before[name] is None]
+    if waiting and time.monotonic() < until:
+        mutmut(folder, until - time.monotonic(), "run", "--max-children", "1", *waiting)
     found = codes(folder)
+    sample = [name for name in chosen if found[name] is not None]
     left = [name for name in sample if found[name] in SURVIVED | UNTESTED]
     return {
-        "changes": len(known),
+        "changes": len(found),
         "tried": len(sample),
         "killed": sum(found[name] in KILLED | TIMED_OUT for name in sample),
         "timed_out": sum(found[name] in TIMED_OUT for name in sample),
-        "unclear": [name for name in sample if found[name] not in KILLED | TIMED_OUT | SURVIVED | UNTESTED],
-        "survivors": {name: _difference(mutmut(folder, "show", name)) for name in left},
+        "survivors": {name: difference(folder, name) for name in left},
     }
 
 
-def _difference(shown: str) -> list[str]:
-    return [line for line in shown.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+def difference(folder: Path, name: str) -> list[str]:
+    """Return the lines that a change takes away (-) and adds (+)."""
+    module, _, function = name.rpartition(".")
+    text = (folder / "mutants" / "src" / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    parts = {
+        node.name: ast.unparse(ast.Module(node.body, []))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+    }
+    before, after = (parts[one].splitlines() for one in (re.sub(r"\d+$", "orig", function), function))
+    return [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
 
 
 def main() -> None:
@@ -116,17 +133,25 @@ def main() -> None:
     parser.add_argument("--room", choices=sorted(ROOMS), action="append", help="all of them by default")
     parser.add_argument("--count", type=int, default=60, help="changes tried in each room")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=9.0, help="most time for each room; 0 reads what was tried")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
     options = parser.parse_args()
+    seconds = 60.0 * options.minutes
     result = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
     for room in options.room or ROOMS:
         if options.again:
             last = result[room]
-            new = tried(room, 0, 0, sorted(last["survivors"])) if last["survivors"] else {"killed": 0, "survivors": {}}
+            new = (
+                tried(room, 0, 0, sorted(last["survivors"]), seconds=seconds)
+                if last["survivors"]
+                else {"killed": 0, "survivors": {}}
+            )
             last["killed_by_tests_added"] = last.get("killed_by_tests_added", 0) + new["killed"]
             last["survivors"] = new["survivors"]
         else:
-            last = result[room] = tried(room, options.count, options.seed, None) | {"seed": options.seed}
+            last = result[room] = tried(room, options.count, options.seed, None, seconds=seconds) | {
+                "seed": options.seed
+            }
             ends = (clopper_pearson_lower, clopper_pearson_upper)
             last["killed_share_95"] = [float(end(last["killed"], last["tried"], 0.025)) for end in ends]
         last["date"] = datetime.date.today().isoformat()

@@ -77,3 +77,11 @@ def test_best_stake_looks_at_the_worst_column():
 def test_bad_input(target, level):
     with pytest.raises(InputError, match="must be a number"):
         draws_needed(target, level)
+
+
+def test_the_stake_for_many_samples_is_that_of_the_same_few():
+    """Above a size the stakes are tried one after the other; the same numbers repeated win the same on average."""
+    few = np.random.default_rng(5).random((50, 2))
+    many = np.tile(few, (20_000, 1))
+    stake, won = best_stake(few, 0.6, 100)
+    assert best_stake(many, 0.6, 100) == (stake, pytest.approx(won, rel=1e-9))

@@ -211,3 +211,10 @@ def test_bad_input():
         gain_upper(0.1, 5, 5, 0.1, weights=(0.0, 1.0))
     with pytest.raises(InputError, match="weights"):
         gain_upper(0.1, 5, 5, 0.1, weights=(1.0,))
+
+
+def test_errors_name_the_count():
+    with pytest.raises(InputError, match=r"^accused must be"):
+        gain_lower(1, 10, 11, 10, 0.05)
+    with pytest.raises(InputError, match=r"^found must be"):
+        gain_lower(11, 10, 1, 10, 0.05)

@@ -197,3 +197,19 @@ def test_bad_distances(divergence):
         divergence(math.nan, 0.0)
     with pytest.raises(InputError, match="epsilon must be"):
         divergence(1.0, -0.5)
+
+
+def test_no_divergence_has_no_error():
+    assert relative_error(0.0) == 0.0
+
+
+def test_laplace_noise_as_wide_as_the_distance_takes_epsilon_one():
+    assert 1.0 <= laplace_epsilon_for(1.0, 0.0, 1.0) <= 1.0 + 1e-12
+    assert laplace_epsilon_for(1.0, 0.0, 0.0) == 0.0
+
+
+def test_errors_name_what_is_wrong():
+    with pytest.raises(InputError, match=r"^sensitivity must be"):
+        laplace_noise_for(1.0, 0.0, -1.0)
+    with pytest.raises(InputError, match=r"u must be numbers in \[0, inf\], got .*-2"):
+        shift_divergence(np.array([0.0, -2.0]), 1.0)

@@ -109,3 +109,13 @@ def test_bad_alpha(alpha):
         dkw_radius(3, "much")
     with pytest.raises(InputError, match="squares"):
         bounded_differences_radius(-1.0, 0.05)
+
+
+@given(st.integers(1, 10**6), st.floats(1e-300, 0.5))
+def test_a_band_is_rounded_up_and_at_most_one(trials, alpha):
+    exact = mpmath.sqrt(mpmath.log(1 / mpmath.mpf(alpha)) / (2 * trials))
+    assert min(1, exact) <= dkw_radius(trials, alpha) <= min(1.0, float(exact) * (1 + 1e-9))
+
+
+def test_a_band_of_one_trial_reaches_one_and_stays_there():
+    assert dkw_radius(1, 1e-9) == 1.0

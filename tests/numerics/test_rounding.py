@@ -10,6 +10,7 @@ from whosin.numerics.rounding import (
     about,
     at_least,
     at_most,
+    capital,
     clean,
     confidence,
     limits,
@@ -93,3 +94,17 @@ def test_confidence_is_told_as_asked():
 def test_clean_text_keeps_what_can_be_read():
     assert clean("漢字 é\t\n<b>") == "漢字 é\t\n<b>"
     assert clean("a\x00\x1b\x85\ud800\u202e\u2066b") == "a" + 6 * "\ufffd" + "b"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("abc def", "Abc def"), ("", ""), ("ε is", "ε is"), ("aε", "Aε"), ("x", "X")]
+)
+def test_a_sentence_begins_with_a_capital_unless_a_symbol_does(text, shown):
+    assert capital(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.99999987, "99.9999%"), (0.999987, "99.9987%"), (1.23e-9, "0.00000012%")]
+)
+def test_shares_next_to_everything_have_four_decimals_at_most(share, shown):
+    assert percent_down(share) == shown

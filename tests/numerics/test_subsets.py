@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from whosin.errors import InputError
-from whosin.numerics.subsets import MAX_SUBSETS, all_masks, masks_of_size, membership
+from whosin.numerics.subsets import MAX_SUBSETS, all_masks, masks_of_size, members_by_rank, membership
 
 
 @pytest.mark.parametrize("n", range(0, 9))
@@ -51,3 +51,11 @@ def test_the_limit():
     for call in (lambda: all_masks(22), lambda: masks_of_size(24, 12), lambda: masks_of_size(1000, 500)):
         with pytest.raises(InputError, match=str(MAX_SUBSETS)):
             call()
+
+
+@pytest.mark.parametrize(("n", "k"), [(n, k) for n in range(1, 8) for k in range(1, n + 1)])
+def test_ranks_are_places_in_colexicographic_order(n, k):
+    whole = membership(masks_of_size(n, k), n).astype(float)  # by size of the mask, which is that order
+    assert np.array_equal(members_by_rank(n, k, 0, len(whole)), whole)
+    start, stop = len(whole) // 3, len(whole) // 3 + 1
+    assert np.array_equal(members_by_rank(n, k, start, stop), whole[start:stop])
