@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--room", choices=sorted(ROOMS), action="append", help="all of them by default")
     parser.add_argument("--count", type=int, default=60, help="changes tried in each room")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=9.0, help="most time for each room; 0 reads what was tried")
+    parser.add_argument("--minutes", type=float, default=4.0, help="most time for each room; 0 reads what was tried")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
     options = parser.parse_args()
     seconds = 60.0 * options.minutes
