@@ -50,6 +50,47 @@ def test_a_clip_comes_from_a_public_range_or_from_the_user(people):
         assert run("population", "gaussian", people, "--range", wrong, *GAUSSIAN).exit_code == 2
 
 
+def test_whose_rows_they_are_and_how_likely(tmp_path):
+    import whosin as wi
+
+    visits, whose = np.arange(12.0), np.repeat(["b", "a", "d", "c", "f", "e"], 2)
+    chances = np.repeat([0.2, 0.3, 0.4, 0.5, 0.6, 0.7], 2)
+    path = tmp_path / "visits.csv"
+    pl.DataFrame({"visits": visits, "who": whose, "chance": chances}).write_csv(path)
+    asked = (
+        "population",
+        "gaussian",
+        path,
+        "--clip",
+        20,
+        "--epsilon",
+        4,
+        "--delta",
+        0.05,
+        "--columns",
+        "visits",
+        "--json",
+    )
+    common = {"epsilon": 4, "delta": 0.05, "clip": 20}
+    by_person = json.loads(run(*asked, "--person", "who").stdout)
+    assert by_person["per_record"] == wi.population.gaussian(visits, person=whose, **common).per_record.tolist()
+    both = json.loads(run(*asked, "--person", "who", "--chances", "chance").stdout)
+    expected = wi.population.gaussian(visits, person=whose, chances=chances[::2], **common)
+    assert both["per_record"] == expected.per_record.tolist()
+    assert not both["pmp"]["uniform"]
+    plain = run(
+        "population", "laplace", path, "--epsilon", 2, "--clip", 20, "--chances", "chance", "--columns", "visits"
+    )
+    assert "chances that differ" in " ".join(plain.stdout.split())
+    for wrong, words in (
+        (("--person", "nobody"), "--person must be a column"),
+        (("--person", "who", "--gaps", "drop"), "goes without --person"),
+    ):
+        assert words in " ".join(run(*asked, *wrong).stderr.split())
+    pl.DataFrame({"visits": visits, "who": whose, "chance": chances + np.arange(12) / 100}).write_csv(path)
+    assert "same in all rows of a person" in run(*asked, "--person", "who", "--chances", "chance").stderr
+
+
 def test_counts_histograms_and_regressions_of_populations(people):
     """The same as the library's own queries say."""
     import whosin as wi

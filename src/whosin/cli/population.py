@@ -35,6 +35,10 @@ Delta = Annotated[float, typer.Option(help="δ of the practical guarantee.")]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
 Query = Annotated[str, typer.Option(help="What is released: mean or sum.")]
+Chances = Annotated[
+    str | None,
+    typer.Option(help="Column with the chance of each record to be drawn, given how many are; all equal by default."),
+]
 QUERIES = ("mean", "sum", "count", "histogram", "regression")
 MOST_PLACES = 100_000
 """Most outputs of a grid."""
@@ -49,6 +53,7 @@ class _How:
     ranges: list[str] | None
     gaps: str
     json: bool
+    person: str | None
     options: dict[str, Any]
 
 
@@ -65,6 +70,9 @@ def _how(
             "column.",
         ),
     ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="Column that says whose row it is: whole persons or households are drawn.")
+    ] = None,
     gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
     method: Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")] = "auto",
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")] = 0.5,
@@ -80,7 +88,7 @@ def _how(
         "method": method, "train_fraction": train_fraction, "confidence_level": confidence_level, "rng": seed,
         "n_jobs": jobs, "journal": journal,
     }  # fmt: skip
-    return _How(epsilon, target, public_range, gaps, json, options)
+    return _How(epsilon, target, public_range, gaps, json, person, options)
 
 
 @app.command()
@@ -108,6 +116,7 @@ def gaussian(
         list[str] | None,
         typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
     ] = None,
+    chances: Chances = None,
     how: Any = None,
     written: Any = None,
 ) -> None:
@@ -125,7 +134,7 @@ def gaussian(
     if (edges is not None) != (query == "histogram"):
         raise InputTypeError("--query histogram and --edges, such as 0,18,65,120, go together: the edges are public")
     source = _Source(records, taken, clip, how.ranges, written, parts if len(parts) > 1 else [], query, edges or [])
-    _run("gaussian", source, how, {"delta": delta, "query": query})
+    _run("gaussian", source, how, {"delta": delta, "query": query}, chances)
 
 
 @app.command()
@@ -138,12 +147,13 @@ def laplace(
     clip: Clip = None,
     columns: Columns = None,
     query: Query = "mean",
+    chances: Chances = None,
     how: Any = None,
     written: Any = None,
 ) -> None:
     """Laplace noise on the mean or the sum of one column."""
     source = _Source(records, split(columns), clip, how.ranges, written)
-    _run("laplace", source, how, {"delta": delta, "query": query})
+    _run("laplace", source, how, {"delta": delta, "query": query}, chances)
 
 
 @app.command()
@@ -271,22 +281,25 @@ def _limits(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) -> None:
+def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], chances: str | None = None) -> None:
     from whosin import population
+    from whosin.population.pool import totals
     from whosin.tables import read_numeric
 
     if (how.epsilon is None) == (how.target is None):
         raise InputTypeError("give either --epsilon or --target")
-    records, names, dropped = read_numeric(source.path, source.columns, gaps=how.gaps, **source.written)
+    columns, about_rows = _about_rows(source, how, chances)
+    records, names, dropped = read_numeric(source.path, columns, gaps=how.gaps, **source.written)
     (query, clips), blocks = source.asked(names), source.blocks(names)
-    common = {**how.options, **options, **query}
+    common = {**how.options, **options, **query, **about_rows}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
         if how.target is not None:
             result = population.largest_epsilon(records, mechanism=mechanism, target=how.target, **common)
         else:
             result = getattr(population, mechanism)(records, epsilon=how.epsilon, **common)
-    cut = [_clipped(records[:, places], clip) for places, clip in zip(blocks, clips, strict=False)]
+    persons = records if how.person is None else totals(records, about_rows["person"])
+    cut = [_clipped(persons[:, places], clip) for places, clip in zip(blocks, clips, strict=False)]
     if how.json:
         told: dict[str, list[Any]] = {
             "clip": clips,
@@ -306,9 +319,35 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any]) ->
             share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
             where = f" in {', '.join(names[i] for i in places)}" if len(blocks) > 1 else ""
             console.print(
-                f"{clipped} of {len(records)} records are longer than {clip:g}{where} and were scaled down{share}."
+                f"{clipped} of {len(persons)} records are longer than {clip:g}{where} and were scaled down{share}."
             )
     _print(console, result)
+
+
+def _about_rows(source: _Source, how: _How, chances: str | None) -> tuple[list[str] | None, dict[str, Any]]:
+    """The columns that are records, and what other columns say of the rows: whose they are, and how likely."""
+    import numpy as np
+
+    from whosin.tables import read_table
+
+    named = {"person": how.person, "chances": chances}
+    asked = {option: name for option, name in named.items() if name is not None}
+    if not asked:
+        return source.columns, {}
+    if how.gaps == "drop":
+        raise InputTypeError(f"--gaps drop goes without --{next(iter(asked))}: fill the gaps, or leave those rows out")
+    table = read_table(source.path, **source.written)
+    for option, name in asked.items():
+        if name not in table.names:
+            raise InputError(f"--{option} must be a column of {source.path.name}, got {name!r}")
+    found = {option: np.asarray(table.column(name)) for option, name in asked.items()}
+    if len(found) == 2:  # one chance for each person, in the order of their first rows
+        _, first, whose = np.unique(found["person"], return_index=True, return_inverse=True)
+        if (found["chances"] != found["chances"][first][whose]).any():
+            raise InputError(f"--chances must be the same in all rows of a person, got others in {chances!r}")
+        found["chances"] = found["chances"][np.sort(first)]
+    rest = [name for name in table.names if name not in asked.values()]
+    return rest if source.columns is None else source.columns, found
 
 
 def _not_zero(records: Any) -> Any:
@@ -324,7 +363,7 @@ def _clipped(records: Any, clip: float) -> tuple[int, float | None]:
     import numpy as np
 
     norms = np.linalg.norm(records, axis=1)
-    scale = np.minimum(1.0, clip / np.maximum(norms, np.finfo(float).tiny))
+    scale = clip / np.maximum(norms, clip)
     whole = float(np.linalg.norm(records.sum(axis=0)))
     lost = float(np.linalg.norm((records * (1.0 - scale)[:, None]).sum(axis=0)))
     return int(np.sum(norms > clip)), lost / whole if whole > 0 else None

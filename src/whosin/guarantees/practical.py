@@ -28,6 +28,9 @@ class PMP(Guarantee):
         How close the laws of the output are given that the record is in, and that it is out.
     train_fraction : float, default 0.5
         Share of the pool that is drawn, 1/2 in the paper (its footnote 1 allows any).
+    uniform : bool, default True
+        Whether every record has the same chance to be drawn, as in the paper. If not, the laws given in and given out
+        are as close, but how often a guess is right at best depends on each record's own chance.
 
     Examples
     --------
@@ -39,6 +42,7 @@ class PMP(Guarantee):
     epsilon: float
     delta: float = 0.0
     train_fraction: float = 0.5
+    uniform: bool = True
 
     def __post_init__(self) -> None:
         self._set(
@@ -64,10 +68,15 @@ class PMP(Guarantee):
     @property
     def assumes(self) -> tuple[str, ...]:
         """The assumptions under which the numbers hold, in words."""
+        drawn = (
+            f"the data set is a uniform {self.train_fraction:g} of the pool, drawn once and kept secret"
+            if self.uniform
+            else f"the data set is {self.train_fraction:g} of the pool, drawn once with known chances that differ "
+            "(not the paper's draw) and kept secret; a share of right guesses is for somebody to whom in and out are "
+            "equally likely beforehand"
+        )
         return (
-            f"the attacker knows the whole pool and the mechanism; the data set is a uniform "
-            f"{self.train_fraction:g} of "
-            "the pool, drawn once and kept secret",
+            f"the attacker knows the whole pool and the mechanism; {drawn}",
             "it holds for this pool only, and for one release: practical guarantees do not compose",
             "membership in the pool itself is not protected",
         )

@@ -137,3 +137,17 @@ def test_equal_records():
     assert laws.divergence(0.0, False)[1] <= 1e-12
     assert laws.largest_log_ratio()[0] == 0.0
     assert SubsetSumLaws(np.full(6, 1.0 / 3.0), 3, 0.1, "laplace").epsilon(0.0).max() == 0.0
+
+
+@pytest.mark.parametrize("method", ["exact", "pairwise", "groups"])
+@pytest.mark.parametrize(("k", "delta"), [(4, 0.01), (2, 0.1)])
+def test_every_route_with_a_delta_is_above_the_listed_draws(method, k, delta):
+    """The exact curve of each record lies below the line of its (ε̃, δ)."""
+    f = np.array([-1.0, -0.4, 0.0, 0.1, 0.3, 0.5, 0.9, 1.0])
+    options = {"epsilon": 3.0, "delta": delta, "clip": 1.0, "query": "sum", "train_fraction": k / 8, "rng": 0}
+    found = whosin.population.laplace(f, method=method, **options)
+    mechanism = whosin.mechanisms.Laplace(lambda drawn: sum(f[i] for i in drawn), found.noise_scale)
+    game = whosin.worlds.uniform_subsets(range(8), k).play(mechanism)
+    for x in (0, 2, 6):
+        assert whosin.PMP(float(found.per_record[x]), delta, k / 8).roc.dominates(game.roc(x), 1e-9)
+        assert found.method == method

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for
 from whosin.population.sums import hermite, normal
 from whosin.population.sums.hermite import Draw
-from whosin.population.sums.normal import _degrees, _divergence, _error, _revealed, _Whitened, normal_epsilons
+from whosin.population.sums.normal import Whitened, _revealed, degrees, divergence, error_of, normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
 
@@ -52,13 +52,13 @@ def test_never_below_the_enumerated_divergence(kind, k, spread):
     f = pool_of(kind, 14, 2)
     centred = np.linalg.norm(f - f.mean(axis=0), axis=1)
     scale = spread * float(centred.max())
-    whitened = _Whitened(f / scale, k)
+    whitened = Whitened(f / scale, k)
     for x in (int(np.argmax(centred)), int(np.argmin(centred))):
-        error = _error(whitened, np.array([x]), 8)
+        error = error_of(whitened.sizes(np.array([x])), 8)
         assert error is not None
         epsilons = (0.0, 0.1, 0.3)
         for epsilon, truth in zip(epsilons, enumerated_divergences(f, x, k, scale, np.exp(epsilons)), strict=True):
-            assert _divergence(error, whitened.shifts[x], whitened.shifts[x], epsilon, 0.0) >= truth - 1e-9
+            assert divergence(error, whitened.shifts[x], whitened.shifts[x], epsilon, 0.0) >= truth - 1e-9
 
 
 @pytest.mark.parametrize("kind", sorted(POOLS))
@@ -93,7 +93,7 @@ def test_one_far_record_does_not_spoil_the_others(monkeypatch):
     f[5] *= 30.0 / np.linalg.norm(f[5])
     scale = noise_for(6.0, 0.01, 34.0)
     limits = normal_epsilons(f, 30, scale, 0.01)
-    assert _Whitened(f / scale, 30).far.tolist() == [5]
+    assert Whitened(f / scale, 30).far.tolist() == [5]
     near = np.arange(60) != 5
     assert (limits[near] < 0.8 * pairwise_epsilons(f, scale, 0.01)[near]).all()
     monkeypatch.setattr(normal, "MOST_FAR", 0)
@@ -140,8 +140,8 @@ def test_every_degree_is_above_the_exact_norm(kind):
     """
     f = pool_of(kind, 14, 2) / 8.0
     for k, x in ((4, 3), (12, 0)):
-        whitened = _Whitened(f, k)
-        error = _error(whitened, np.array([x]), 8)
+        whitened = Whitened(f, k)
+        error = error_of(whitened.sizes(np.array([x])), 8)
         others = np.delete(f, x, axis=0)
         xi = others - others.mean(axis=0)
         v = np.eye(2) + whitened.draw.alpha * xi.T @ xi
@@ -170,10 +170,10 @@ def test_every_degree_is_above_the_exact_norm(kind):
 def test_the_normal_approximation_itself_is_no_bound():
     """So the error terms are needed: without them a lattice would be certified too low."""
     f = np.repeat([0.0, 1.0], [2, 12])[:, None]
-    whitened = _Whitened(f / 0.5, 7)
+    whitened = Whitened(f / 0.5, 7)
     truth = SubsetSumLaws(f, 7, 0.5, records=[0]).divergence(0, 1.0)[0]
     u = float(whitened.shifts[0])
-    normal = _divergence(_NoError(), u, u, 1.0, 0.0)
+    normal = divergence(_NoError(), u, u, 1.0, 0.0)
     assert normal < truth
 
 
@@ -195,7 +195,7 @@ def test_what_is_beyond_the_last_degree_counts():
     part = lambda v: np.minimum(0.5, tail / 2 + np.sqrt(v + tail**2 / 4))  # noqa: E731
     above, below = ndtr(u / 2 - t), ndtr(-u / 2 - t)
     stated = float(np.max(above - gamma * below + tail * (part(above) + gamma * part(below))))
-    assert stated <= _divergence(Beyond(), u, u, 0.2, 0.0) <= stated + 1e-3
+    assert stated <= divergence(Beyond(), u, u, 0.2, 0.0) <= stated + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_close_to_the_normal_approximation_for_all_records(columns, count, k, ep
     f = pool_of("normal", count, columns, seed=5)
     scale = noise_for(epsilon, 0.01, 2.0 * float(np.linalg.norm(f - f.mean(axis=0), axis=1).max()))
     limits = normal_epsilons(f, k, scale, 0.01)
-    shifts = _Whitened(f / scale, k).shifts
+    shifts = Whitened(f / scale, k).shifts
     worst = int(np.argmax(shifts))
     assert epsilon_for(1.0, 0.01, shifts[worst]) <= limits[worst] <= most * epsilon_for(1.0, 0.01, shifts[worst])
     assert np.median(limits / pairwise_epsilons(f, scale, 0.01)) < 0.75
@@ -239,7 +239,7 @@ def test_norms_cover_the_others_of_every_record(kind, k_drawn):
     """Against the sums over all pairs of the other records, whitened without the record."""
     f = pool_of(kind, 24, 3)
     f = f / 4.0
-    whitened = _Whitened(f, k_drawn)
+    whitened = Whitened(f, k_drawn)
     whole, cross = whitened.norms
     for x in (0, 7, int(np.argmax(whitened.shifts))):
         others = np.delete(f, x, axis=0)
@@ -352,4 +352,4 @@ def test_tail_constant_is_above_the_exact_transform(m):
 
 
 def test_degrees_stay_within_the_pool():
-    assert max(_degrees(_Whitened(pool_of("normal", 20, 2), 10))) <= 14
+    assert max(degrees(Whitened(pool_of("normal", 20, 2), 10).sizes(np.arange(20)))) <= 14

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from whosin.errors import InputError
+from whosin.errors import ImplicationError, InputError
 from whosin.population.sums.partners import partner_chances
 
 CHANCES = np.array([0.1, 0.5, 0.9, 0.3, 0.5, 0.7, 0.05, 0.6])
@@ -57,7 +57,7 @@ def test_never_below_the_enumerated_world(noise, k):
     options = {"epsilon": 3.0, "delta": 0.02, "clip": 1.0, "query": "sum", "train_fraction": k / 8}
     found = getattr(wi.population, noise)(f, chances=CHANCES, **options)
     assert (found.method, found.train_size) == ("pairwise", k)
-    assert "not drawn uniformly" in found.assumes[-1]
+    assert "chances that differ" in found.assumes[0]
     mechanism = getattr(wi.mechanisms, noise.capitalize())(lambda drawn: sum(f[i] for i in drawn), found.noise_scale)
     game = wi.worlds.bounded_independent(range(8), CHANCES, k).play(mechanism)
     for x in (0, 2, 6):
@@ -79,3 +79,15 @@ def test_never_below_the_enumerated_world(noise, k):
 def test_chances_that_make_no_sense(change, words):
     with pytest.raises(InputError, match=words):
         wi.population.gaussian(np.arange(8.0), epsilon=1.0, delta=0.1, clip=9.0, **change)
+
+
+def test_a_draw_with_unequal_chances_is_not_called_the_papers():
+    common = {"epsilon": 2.0, "delta": 0.05, "clip": 1.0}
+    equal, unequal = (wi.population.gaussian(np.linspace(-1, 1, 8), chances=c, **common).pmp for c in (None, CHANCES))
+    assert equal.uniform
+    assert equal.implies(wi.MIP).eta > 0.0
+    assert not unequal.uniform
+    assert not unequal.implies(wi.PMP, delta=0.1).uniform
+    assert "not the paper's draw" in unequal.assumes[0]
+    with pytest.raises(ImplicationError, match="nine times in ten"):
+        unequal.implies(wi.MIP)

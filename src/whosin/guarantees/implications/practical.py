@@ -69,11 +69,16 @@ def _pmp_to_pmp(g: PMP, delta: float | None = None) -> PMP:
     if delta is None or delta == g.delta:
         return g
     delta = check_delta(delta, g)
-    return PMP(close_epsilon(g.epsilon, g.delta, delta, False), delta, g.train_fraction)
+    return PMP(close_epsilon(g.epsilon, g.delta, delta, False), delta, g.train_fraction, g.uniform)
 
 
 def pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
     """Read η off the curve at the one train fraction that the guarantee is about."""
+    if not g.uniform:
+        raise ImplicationError(
+            "a PMP guarantee for a draw with unequal chances gives no MIP, which is about a uniform draw. "
+            "Counterexample: nothing is released, and a record that comes nine times in ten is guessed right as often"
+        )
     if train_fraction is not None and train_fraction != g.train_fraction:
         raise ImplicationError(
             f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train "

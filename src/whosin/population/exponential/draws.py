@@ -137,7 +137,7 @@ class Sampler:
     @property
     def batch(self) -> int:
         """How many draws are worked on at once."""
-        return max(1, min(BATCH // self.game.records, 4096))
+        return max(8, min(BATCH // self.game.records, 4096))  # fewer make vectors of matrices
 
     def block(self, draws: int, seed: np.random.SeedSequence) -> Block:
         """Draw subsets. O(draws·N·m) time, O(N·m) memory."""

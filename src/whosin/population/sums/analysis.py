@@ -32,6 +32,7 @@ from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
 from whosin.population.pool import clipped, flattened, totals, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
+from whosin.population.sums.blocks import block_epsilons
 from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
 from whosin.population.sums.normal import normal_epsilons
@@ -51,9 +52,10 @@ EXACT_RECORDS = 400
 """Largest pool in which "auto" solves every record exactly; in a larger one those that may be the most exposed."""
 PAIRS_RECORDS = 20_000
 """Largest pool whose pairs are compared where the normal bound is finite."""
+BLOCK_COLUMNS = 10
+"""Most columns for which blocks of the pool are tried: above, they were never seen to help where the pool does not."""
 EXACT_SETS = 2**14
 """Largest number of data sets that "auto" lists for Laplace noise."""
-UNEQUAL = "records were not drawn uniformly but with the chances given; what is right at best depends on each one's own"
 GROUP_RECORDS = 300
 """Largest pool for which "auto" samples groups where the normal bound shows nothing."""
 
@@ -99,7 +101,8 @@ def gaussian(
         per person in the order of their first rows. One row is one person if not given.
     chances : array-like, optional
         Chance of each record (or person) to come by itself, if they are not all equal: the data set is what came given
-        that so many came. "pairwise" is the only method then, up to 2,000 records.
+        that so many came. "pairwise" is the only method then, up to 2,000 records, and ``pmp`` says that the draw is
+        not uniform.
     train_fraction : float, default 0.5
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}, default "auto"
@@ -330,7 +333,7 @@ def _result(
     lower = None if lower is None else np.minimum(lower, per_record)
     return PopulationPrivacy(
         mechanism=mechanism,
-        pmp=PMP(float(per_record.max()), delta, k / len(f)),
+        pmp=PMP(float(per_record.max()), delta, k / len(f), uniform=chances is None),
         dp=label,
         dp_at_most=label,
         dp_on_records=on_records,
@@ -342,7 +345,6 @@ def _result(
         confidence_level=confidence_level if chosen == "groups" else None,
         records=len(f),
         train_size=k,
-        notes=() if chances is None else (UNEQUAL,),
     )
 
 
@@ -393,9 +395,14 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
 
 
 def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Array, bool]:
-    """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything."""
+    """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything.
+
+    Where the whole pool has too little noise for it, its blocks may not.
+    """
     f = pool.contributions
     limits = normal_epsilons(f, pool.size, scale, delta, progress=progress)
+    if not np.isfinite(limits).all() and f.shape[1] <= BLOCK_COLUMNS:
+        limits = np.minimum(limits, block_epsilons(f, pool.size, scale, delta))
     shown = np.isfinite(limits)
     rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
     limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))

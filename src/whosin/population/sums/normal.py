@@ -32,7 +32,18 @@ from whosin.parallel.one_thread import one_thread
 from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of, tail_norms
 from whosin.population.sums.pairwise import Progress, check_pool, in_units
 
-__all__ = ["MOST_COLUMNS", "normal_epsilons"]
+__all__ = [
+    "MOST_COLUMNS",
+    "Error",
+    "Sizes",
+    "Whitened",
+    "covered",
+    "degrees",
+    "divergence",
+    "error_of",
+    "limits_of",
+    "normal_epsilons",
+]
 
 Array = NDArray[np.float64]
 
@@ -86,11 +97,11 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     """
     pool, scale = in_units(check_pool(f), scale)
     delta = check_probability("delta", delta)
-    if not 0.0 < delta < 1.0 or not _covered(len(pool), k, pool.shape[1]):
+    if not 0.0 < delta < 1.0 or not covered(len(pool), k, pool.shape[1]):
         return np.full(len(pool), np.inf)
     with one_thread, np.errstate(over="ignore", invalid="ignore"):  # series that grow beyond bounds are cut before
-        whitened = _Whitened(pool / scale, k)
-        limits = _limits(whitened, np.arange(len(pool)), delta, progress)
+        whitened = Whitened(pool / scale, k)
+        limits = limits_of(whitened, np.arange(len(pool)), delta, progress)
         far = whitened.far
         if len(far):
             near = np.setdiff1d(np.arange(len(pool)), far)
@@ -100,11 +111,11 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     return limits
 
 
-def _covered(count: int, k: int, columns: int) -> bool:
+def covered(count: int, k: int, columns: int) -> bool:
     return count >= LEAST_RECORDS and 2 <= k <= count - 2 and columns <= MOST_COLUMNS
 
 
-def _limits(whitened: _Whitened, asked: NDArray[np.int64], delta: float, progress: Progress | None = None) -> Array:
+def limits_of(whitened: Whitened, asked: NDArray[np.int64], delta: float, progress: Progress | None = None) -> Array:
     """Limits of some records."""
     limits = np.full(len(whitened.shifts), np.inf)
     groups = list(_groups(whitened.shifts[asked]))
@@ -124,11 +135,11 @@ def _revealed(pool: Array, k: int, shown: NDArray[np.int64], asked: NDArray[np.i
     count, hidden = len(pool), np.setdiff1d(np.arange(len(pool)), shown)
     limits = np.zeros(len(asked))
     for j in range(max(0, k - len(hidden)), min(len(shown), k) + 1):
-        if not _covered(len(hidden), k - j, pool.shape[1]):
+        if not covered(len(hidden), k - j, pool.shape[1]):
             return np.full(len(asked), np.inf)
         price = abs(math.log((len(hidden) - k + j) / (k - j) * k / (count - k))) * (1.0 + 1e-12) + 1e-15
-        whitened = _Whitened(pool[hidden], k - j)
-        limits = np.maximum(limits, _limits(whitened, np.searchsorted(hidden, asked), delta) + price)
+        whitened = Whitened(pool[hidden], k - j)
+        limits = np.maximum(limits, limits_of(whitened, np.searchsorted(hidden, asked), delta) + price)
     return limits
 
 
@@ -141,7 +152,7 @@ def _groups(shifts: Array) -> Iterator[NDArray[np.int64]]:
         yield np.flatnonzero(steps == step)
 
 
-class _Whitened:
+class Whitened:
     """The whitened pool, and the norms of sums over it that the error needs, for each record.
 
     With ξ_j = f_j - mean and V = 1 + α·Σξξᵀ (noise of scale 1), η_j = V^{-1/2} ξ_j. Leaving record x out moves the mean
@@ -265,6 +276,11 @@ class _Whitened:
             plain[k] = math.sqrt(float(own[:, k].sum()))
             along[:, k] = np.einsum("ni,ij,nj->n", self.directions, tensors[place], self.directions)
 
+    def sizes(self, group: NDArray[np.int64]) -> Sizes:
+        """What the errors of a group of records grow with."""
+        whole, cross = (part[group].max(axis=0) for part in self.norms)
+        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues)
+
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
         longest = 0.0
@@ -280,7 +296,7 @@ class _Whitened:
 
 
 @dataclass
-class _Error:
+class Error:
     """How far the two laws of some records are from normal: upper limits by degree, D^k times the k-th."""
 
     alike: Array
@@ -298,6 +314,14 @@ class _Error:
     def degree(self) -> int:
         return len(self.tails) - 1
 
+    def joined(self, other: Error) -> Error:
+        """An error that is no smaller than either, cut at the same degree."""
+        return Error(*(np.maximum(mine, theirs) for mine, theirs in zip(self._parts, other._parts, strict=True)))
+
+    @property
+    def _parts(self) -> tuple[Array, ...]:
+        return self.alike, self.apart, self.shared, self.parted, self.tails
+
 
 def _squares(numbers: Array, scale: float) -> Array:
     """Σ k!·(k-th number)² up to each degree."""
@@ -308,21 +332,40 @@ def _squares(numbers: Array, scale: float) -> Array:
     return np.asarray(np.cumsum(np.exp(logs)) * (1.0 + 1e-9))
 
 
-def _error(whitened: _Whitened, group: NDArray[np.int64], degree: int) -> _Error | None:
-    """Return the error of a group with the series cut at a degree; None where it cannot help."""
-    draw, scale = whitened.draw, scale_of(degree)
-    whole, cross = (part[group].max(axis=0) for part in whitened.norms)
-    unit = whitened.longest(group)
+@dataclass
+class Sizes:
+    """What the error of some records grows with: the largest over them (and over draws alike) serves all."""
+
+    draw: Draw
+    whole: Array
+    cross: Array
+    unit: float
+    eigenvalues: Array
+
+    def joined(self, other: Sizes) -> Sizes:
+        """The larger of both, for the same draw."""
+        return Sizes(
+            self.draw,
+            np.maximum(self.whole, other.whole),
+            np.maximum(self.cross, other.cross),
+            max(self.unit, other.unit),
+            np.maximum(self.eigenvalues, other.eigenvalues),
+        )
+
+
+def error_of(sizes: Sizes, degree: int) -> Error | None:
+    """Return the error with the series cut at a degree; None where it cannot help."""
+    draw, scale, unit, whole, cross = sizes.draw, scale_of(degree), sizes.unit, sizes.whole, sizes.cross
     powers = unit ** np.arange(9)
     norms = np.zeros(degree + 1)
     norms[3:9], norms[8:] = (whole / powers)[3:9], (whole / powers)[8]
     crossing = math.sqrt(2.0) * norms
     crossing[3] = min(cross[3] / powers[3], norms[3])
-    eigenvalues = whitened.eigenvalues / draw.alpha
+    eigenvalues = sizes.eigenvalues / draw.alpha
     log_powers = quadratic_powers(eigenvalues, degree // 2 + 1)
     log_across = quadratic_powers(eigenvalues[1:], degree // 2 + 1)
     mean, apart, rounding = majorant(norms, log_powers, draw, unit)
-    tails = tail_norms(whitened.eigenvalues, draw, degree)
+    tails = tail_norms(sizes.eigenvalues, draw, degree)
     mean *= 1.0 + rounding
     apart *= 1.0 + rounding
     mean[:3] = apart[:2] = 0.0  # means are taken out, and the mean of the variances
@@ -337,12 +380,13 @@ def _error(whitened: _Whitened, group: NDArray[np.int64], degree: int) -> _Error
     linear = omega(draw, degree, scale * unit)[:, 0]
     for p in (4, 6, 8):  # in the term that is linear in T_p signs may cancel
         slope[p] -= linear[p] * max(0.0, crossing[p] - cross[p] / powers[p]) * (1.0 - 1e-9)
-    return _Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails)
+    return Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails)
 
 
-def _group_limits(whitened: _Whitened, group: NDArray[np.int64], delta: float) -> Array:
+def _group_limits(whitened: Whitened, group: NDArray[np.int64], delta: float) -> Array:
     """Limits of the records of one group: cells of like shift share one search, at the better of several degrees."""
-    errors = [error for degree in _degrees(whitened) if (error := _error(whitened, group, degree)) is not None]
+    sizes = whitened.sizes(group)
+    errors = [error for degree in degrees(sizes) if (error := error_of(sizes, degree)) is not None]
     limits = np.full(len(group), np.inf)
     shifts = whitened.shifts[group] * (1.0 + _SLACK)
     if not errors:
@@ -356,17 +400,16 @@ def _group_limits(whitened: _Whitened, group: NDArray[np.int64], delta: float) -
     return limits
 
 
-def _degrees(whitened: _Whitened) -> list[int]:
+def degrees(sizes: Sizes) -> list[int]:
     """Where to cut the series: far enough for a small tail, but not where it begins to grow."""
-    columns = whitened.eta.shape[1]
-    largest = min(float(whitened.eigenvalues.max()), 1.0 - 1e-6)
-    largest = min(largest * max(1.0, whitened.draw.heaviness - 1.0), 1.0 - 1e-6)
-    first = 2.2 * (15 + columns) / max(-math.log(max(largest, 1e-6)), 1e-4)
-    top = min(first, whitened.others - 5, LARGEST_DEGREE)
+    largest = min(float(sizes.eigenvalues.max()), 1.0 - 1e-6)
+    largest = min(largest * max(1.0, sizes.draw.heaviness - 1.0), 1.0 - 1e-6)
+    first = 2.2 * (15 + len(sizes.eigenvalues)) / max(-math.log(max(largest, 1e-6)), 1e-4)
+    top = min(first, sizes.draw.others - 5, LARGEST_DEGREE)
     return sorted({2 * (max(8, int(share * top)) // 2) for share in SHARES}, reverse=True)
 
 
-def _smallest_epsilon(errors: list[_Error], low: float, high: float, delta: float) -> float:
+def _smallest_epsilon(errors: list[Error], low: float, high: float, delta: float) -> float:
     """The smallest ε found at which the bound holds for all shifts in [low, high]; infinite if there is none.
 
     The search starts at the normal approximation and goes up: the bound need not fall with ε, but what holds at one ε
@@ -374,7 +417,7 @@ def _smallest_epsilon(errors: list[_Error], low: float, high: float, delta: floa
     """
 
     def holds(epsilon: float) -> bool:
-        return any(_divergence(error, low, high, epsilon, delta) <= delta for error in errors)
+        return any(divergence(error, low, high, epsilon, delta) <= delta for error in errors)
 
     below = least = epsilon_for(1.0, delta, high)
     for share in REACH:
@@ -387,7 +430,7 @@ def _smallest_epsilon(errors: list[_Error], low: float, high: float, delta: floa
     return above if above == least else smallest_holding(holds, below, above, tolerance=2e-4 * (1.0 + least))
 
 
-def _divergence(error: _Error, low: float, high: float, epsilon: float, target: float) -> float:
+def divergence(error: Error, low: float, high: float, epsilon: float, target: float) -> float:
     """An upper limit on E_{e^ε} for every shift in [low, high]; stops at the first that is at most the target."""
     from scipy.special import ndtr
 
@@ -420,7 +463,7 @@ def _divergence(error: _Error, low: float, high: float, epsilon: float, target: 
     return best
 
 
-def _cuts(error: _Error, gamma: float) -> list[int]:
+def _cuts(error: Error, gamma: float) -> list[int]:
     """Degrees to cut at: the one with the least sum of errors, and some below it."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = np.sqrt(error.shared + error.parted) + 0.5 * (1.0 + gamma) * error.tails
@@ -428,7 +471,7 @@ def _cuts(error: _Error, gamma: float) -> list[int]:
     return sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True)
 
 
-def _unshared_norm(error: _Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
+def _unshared_norm(error: Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
     """R: the norm over N(c, 1) of the error up to the degree, for every shift in [low, high].
 
     Degree k has Σ_m [F_{k-m}]·|(u/2-c)^m ∓ γ(-u/2-c)^m|/m!, minus for what both laws have in common and plus for half
