@@ -3,6 +3,7 @@
 import datetime as dt
 import gc
 import gzip
+import pickle
 import subprocess
 import sys
 
@@ -420,3 +421,49 @@ def test_broken_text_in_pieces_says_where(tmp_path, monkeypatch, content, says, 
         as_stream(tmp_path / "x.csv")
     with pytest.raises(InputError, match=says):
         read_table(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_url_is_read_where_it_is(tmp_path, ending):
+    """By the address of a local file, which goes through the same file systems as one in an object store."""
+    pytest.importorskip("fsspec")
+    path = tmp_path / f"people at home.{ending}"
+    frame = pl.DataFrame({"x": np.arange(1000) % 17, "y": np.arange(1000) * 0.5})
+    frame.write_parquet(path, row_group_size=64) if ending == "parquet" else frame.write_ipc(path)
+    stream = pickle.loads(pickle.dumps(as_stream(f"file://{path}", block_rows=300)))
+    assert (stream.origin, stream.rows) == (path.name, 1000)
+    assert stream.table().fingerprint() == as_table(frame).fingerprint()
+    ((first, block),) = stream.blocks(["y"], 123, 140)
+    assert (first, block["y"].to_list()) == (123, frame["y"][123:140].to_list())
+    frame.head(999).write_parquet(path) if ending == "parquet" else frame.head(999).write_ipc(path)
+    with pytest.raises(InputError, match="changed while it was read"):
+        list(stream.blocks(["x"]))
+    path.unlink()
+    with pytest.raises(InputError, match="changed while it was read: it is gone"):
+        list(stream.blocks(["x"]))
+
+
+def test_urls_that_cannot_be_read(tmp_path):
+    pytest.importorskip("fsspec")
+    with pytest.raises(InputError, match="a URL must end in one of"):
+        as_stream("s3://bucket/people.csv")
+    with pytest.raises(InputError, match="a release at nowhere:// needs fsspec"):
+        as_stream("nowhere://bucket/people.parquet")
+    with pytest.raises(InputError, match="must be Parquet, got something else"):
+        as_stream(f"file://{tmp_path}/gone.parquet")
+
+
+@pytest.mark.parametrize("way", ["parquet", "arrow", "csv", "lazy", "frames"])
+def test_rows_of_a_range_are_those_rows_also_in_another_process(tmp_path, way):
+    frame = pl.DataFrame({"x": np.arange(500) % 31, "y": np.arange(500) * 0.5})
+    path = tmp_path / f"t.{way}"
+    writes = {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "csv": frame.write_csv}
+    if way in writes:
+        writes[way](path)
+    frames = [frame[start : start + 70] for start in range(0, 500, 70)]
+    made = as_stream({"lazy": frame.lazy(), "frames": iter(frames)}.get(way, path), block_rows=40)
+    stream = pickle.loads(pickle.dumps(made))
+    for start, stop in ((0, 500), (69, 71), (120, 333), (499, 500)):
+        found = pl.concat([block for _, block in stream.blocks(["y", "x"], start, stop)])
+        assert found.equals(frame[start:stop].select("y", "x"))
+    assert made.rows == 500

@@ -7,6 +7,7 @@ and text files and frames that come one by one go there too: what is learnt from
 from __future__ import annotations
 
 import glob
+import re
 import shutil
 import tempfile
 import weakref
@@ -151,7 +152,8 @@ def as_stream(
     Parameters
     ----------
     data : path, polars.LazyFrame, or iterable of data frames
-        A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format), or of separated text. Frames may
+        A file that ends in .parquet, .arrow or .feather (the Arrow IPC file format), by its path or its URL (s3://,
+        gs://, az://, which polars reads, with fsspec to see that it stays the same), or of separated text. Frames may
         come from any library that :func:`as_table` knows and must have the same columns of the same kinds; whole
         numbers may become fractions, and columns without a single cell go with any kind.
     name : str, default "data"
@@ -178,6 +180,8 @@ def as_stream(
     size = check_whole("block_rows", block_rows, low=1)
     if isinstance(data, TableStream):
         return data
+    if isinstance(data, str) and _is_url(data):
+        return _from_url(data, size)
     if isinstance(data, str | Path):
         return _from_file(Path(data), size, categories, written)
     if isinstance(data, pl.LazyFrame):
@@ -191,6 +195,17 @@ def _is_frame(value: Any) -> bool:
     import narwhals.stable.v2 as nw
 
     return isinstance(nw.from_native(value, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
+def _is_url(path: str) -> bool:
+    return re.match(r"[a-z][a-z0-9+.]+://", path) is not None
+
+
+def _from_url(url: str, size: int) -> TableStream:
+    ending = next((end for end in _STREAMED if url.lower().endswith(end)), None)
+    if ending is None:
+        raise InputError(f"a URL must end in one of {', '.join(_STREAMED)}, got {url!r}")
+    return _scanned(url, ending, url.rpartition("/")[2], size)
 
 
 def _from_file(path: Path, size: int, categories: Sequence[str], written: Mapping[str, Any]) -> TableStream:
@@ -215,12 +230,13 @@ def _from_file(path: Path, size: int, categories: Sequence[str], written: Mappin
 class _Scan:
     """A file of columns that is read where it is, by this process or by others that reach it under the same path."""
 
-    path: Path
+    path: Path | str
+    """A path, or the URL of an object store."""
     ending: str
     origin: str
     size: int
     rows: int
-    stamp: tuple[int, int, int]
+    stamp: tuple[Any, ...]
     counted: bool = False
     """Whether the rows were counted: the total in the footer of a Parquet file is only a statement."""
 
@@ -249,10 +265,12 @@ class _Scan:
         self.counted = True
 
 
-def _lazy(path: Path, ending: str) -> pl.LazyFrame:
+def _lazy(path: Path | str, ending: str) -> pl.LazyFrame:
     import polars as pl
 
-    return pl.scan_parquet(path, glob=False) if ending == ".parquet" else pl.scan_ipc(glob.escape(str(path)))
+    if ending == ".parquet":
+        return pl.scan_parquet(path, glob=False)
+    return pl.scan_ipc(path if isinstance(path, str) else glob.escape(str(path)))
 
 
 def _failures() -> tuple[type[BaseException], ...]:
@@ -261,7 +279,7 @@ def _failures() -> tuple[type[BaseException], ...]:
     return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError
 
 
-def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
+def _scanned(path: Path | str, ending: str, origin: str, size: int) -> TableStream:
     import polars as pl
 
     words = "Parquet" if ending == ".parquet" else "the Arrow IPC file format"
@@ -271,7 +289,7 @@ def _scanned(path: Path, ending: str, origin: str, size: int) -> TableStream:
             dtypes = dict(_lazy(path, ending).collect_schema())
             rows = int(_lazy(path, ending).select(pl.len()).collect().item())
         if ending == ".parquet":
-            with path.open("rb") as file:
+            with _opened(path) as file:
                 check_parquet(file, origin)
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
@@ -288,12 +306,38 @@ def _held(frame: pl.LazyFrame) -> int:
     return int(counted)
 
 
-def _stamp(path: Path) -> tuple[int, int, int]:
+def _stamp(path: Path | str) -> tuple[Any, ...]:
+    """What changes with a file: place, size and time, or what an object store says of it."""
+    if isinstance(path, str):
+        store, place = _store(path)
+        store.invalidate_cache()
+        return (store.ukey(place),)
     found = path.stat()
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _check_unchanged(path: Path, origin: str, stamp: tuple[int, int, int]) -> None:
+def _opened(path: Path | str) -> Any:
+    if isinstance(path, Path):
+        return path.open("rb")
+    store, place = _store(path)
+    return store.open(place, "rb")
+
+
+def _store(url: str) -> tuple[Any, str]:
+    """Return the file system of a URL, and the place there."""
+    try:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]
+
+        store, place = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"a release at {url.partition('://')[0]}:// needs fsspec and its package for that store (s3fs, gcsfs, "
+            f"adlfs): {error}"
+        ) from None
+    return store, str(place)
+
+
+def _check_unchanged(path: Path | str, origin: str, stamp: tuple[Any, ...]) -> None:
     """Refuse a file that is not what it was when it was opened: answers would mix two releases."""
     try:
         same = _stamp(path) == stamp
