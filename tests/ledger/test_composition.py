@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 import whosin as wi
 from whosin.errors import ImplicationError, InputError, InputTypeError
-from whosin.guarantees.composition import _by_product, _convolved, _pair_of_curve, sum_up, why_not
+from whosin.guarantees.composition import (
+    _MOST_POINTS,
+    _by_product,
+    _convolved,
+    _pair_of_curve,
+    _spacing,
+    sum_up,
+    why_not,
+)
 from whosin.guarantees.dp import shifted_normal_divergence
 from whosin.ledger import compose
 
@@ -77,6 +85,18 @@ def test_the_grid_is_fine_against_small_and_against_many_releases(parts, sharp):
         releases = [wi.PureDP(e) for e, n in parts for _ in range(n)]
         found = _by_product(releases, "add_remove", exact)[0][0]
         assert epsilon <= found <= epsilon * (1 + sharp)
+
+
+@pytest.mark.parametrize("ranges", [[(2.0, 1)], [(1.0, 16)], [(0.01, 1)], [(6.0, 4), (0.1, 60)], [(1e-4, 10)]])
+def test_the_grid_keeps_what_rounding_costs_small_and_fits_the_fft(ranges):
+    """A loss moves by less than a cell, and its variance by at most a quarter of a cell squared for each release."""
+    spacing, widest = _spacing(ranges), max(width for width, _ in ranges)
+    releases = sum(count for _, count in ranges)
+    assert spacing <= 1e-3
+    assert spacing <= 1e-3 * widest
+    assert releases * spacing**2 / 4 <= 2.5e-6
+    assert widest / spacing <= 1e5
+    assert 24.0 * 0.5 * math.sqrt(sum(count * width**2 for width, count in ranges)) / spacing <= _MOST_POINTS
 
 
 def test_pure_releases_add_up():
