@@ -335,16 +335,19 @@ class _Scan:
         zeros, odd = int(re.match(rb"0\d", text[:2].tobytes()) is not None), False
         for start in range(0, len(text), _CHUNK):
             part = text[start : start + _CHUNK]
-            lines += int(np.count_nonzero(part == _NEWLINE))
-            separators += int(np.count_nonzero(part == separator))
+            ends, between, quoted = part == _NEWLINE, part == separator, part == _QUOTE
+            lines += int(np.count_nonzero(ends))
+            separators += int(np.count_nonzero(between))
             ahead = text[start : start + _CHUNK + 2]
-            before = ahead[:-2]
             found = ahead[1:-1] == _ZERO
             found &= ahead[2:] - _ZERO < 10
-            found &= (before == separator) | (before == _NEWLINE) | (before == _QUOTE) | (before == _BLANK)
+            ends |= between
+            ends |= quoted
+            ends |= part == _BLANK
+            found &= ends[: len(found)]
             zeros += int(np.count_nonzero(found))
-            marks = np.flatnonzero(part == _QUOTE)
-            if len(marks):
+            if quoted.any():
+                marks = np.flatnonzero(quoted)
                 opens = marks[quotes % 2 :: 2] + start
                 before = np.where(opens, text[opens - 1], _NEWLINE)
                 odd = odd or not ((before == separator) | (before == _NEWLINE) | (before == _QUOTE)).all()
