@@ -135,6 +135,9 @@ def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture
         for name, value in worst.items()
         if np.isfinite(value)
     ]
+    if result.at_least and not result.exact:
+        name = f"the largest ε̃ is at least: {at_least(result.at_least)}"
+        lines.append(Line([0.0, 1.0], [result.at_least, result.at_least], name))
     highest = max([1e-9, *(float(np.max(line.y)) for line in lines)])
     axes = (
         Axis("share of the records"),
