@@ -127,7 +127,7 @@ def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture
     worst = {
         "as labelled": result.dp.epsilon,
         "worst case": result.dp_at_most.epsilon,
-        "knows everybody else here": result.dp_on_records.epsilon,
+        "on these records": result.dp_on_records.epsilon,
     }
     lines = [Line(edges, np.repeat(known, 2), "knows the pool only (ε̃)")] if len(known) else []
     lines += [
@@ -136,7 +136,7 @@ def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture
         if np.isfinite(value)
     ]
     if result.at_least and not result.exact:
-        name = f"the largest ε̃ is at least: {at_least(result.at_least)}"
+        name = f"largest ε̃ at least: {at_least(result.at_least)}"
         lines.append(Line([0.0, 1.0], [result.at_least, result.at_least], name))
     highest = max([1e-9, *(float(np.max(line.y)) for line in lines)])
     axes = (
