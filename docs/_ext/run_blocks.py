@@ -19,7 +19,7 @@ def command(line: str) -> str:
     """Return what a ``$ whosin`` line prints."""
     sign, program, *arguments = shlex.split(line, comments=True)
     assert (sign, program) == ("$", "whosin"), f"only lines '$ whosin …' can be run, got {line!r}"
-    environment = {**os.environ, "COLUMNS": "76", "PYTHONUTF8": "1"}
+    environment = {**os.environ, "COLUMNS": "66", "PYTHONUTF8": "1"}
     started = [sys.executable, "-P", "-m", "whosin", *arguments]
     done = subprocess.run(started, env=environment, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
     assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
