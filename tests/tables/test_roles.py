@@ -177,6 +177,8 @@ def test_ids_may_be_numbers_on_one_side_and_text_on_the_other(kind):
     found = [wi.audit_synthetic(train, holdout, release, rng=0) for release in releases]
     assert [list(audit.left_out) for audit in found] == [["patient_id"]] * 2
     assert found[0].advantage == found[1].advantage
+    repeated = released(synthetic, "patient_id", [*train.column("patient_id")[:60], *ids[60:]])[0]
+    assert wi.audit_synthetic(train, holdout, repeated, rng=0).verdict.state == "leak"
 
 
 def test_names_in_capitals_are_a_leak():

@@ -383,7 +383,9 @@ def _with_keys(
     if keys is None or not keys.repeated:
         return records
     names = [name for name in tables[0].names if name in {*records[0].names, *keys.repeated}]
-    return match_tables(*_counted_of(tables, aside), columns=names, at_least=1)
+    sides = _counted_of(tables, aside)
+    mixed = [name for name in keys.repeated if len({table.kind(name) for table in sides}) > 1]
+    return match_tables(*(as_table(table, categories=mixed) for table in sides), columns=names, at_least=1)
 
 
 def _about_people(groups: Any, tables: Sequence[Any], person: Any, aside: Aside | None) -> dict[str, Any]:
