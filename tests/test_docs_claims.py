@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "docs" / f"{name}.md" for name in ("errata", "theory", "which-tool")]
+PAGES = [ROOT / "docs" / f"{name}.md" for name in ("errata", "theory", "trust", "which-tool")]
 PAGES += sorted((ROOT / "docs" / "papers").glob("*.md"))
 PAPERS = [page for page in PAGES if page.parent.name == "papers" and page.stem not in ("index", "statements")]
 TESTS = {
@@ -59,3 +59,13 @@ def test_the_answers_on_adult_are_those_of_the_benchmarks():
         row = next(line for line in benchmark.splitlines() if f"| {seconds} |" in line and line.startswith(f"| {tool}"))
         assert re.search(rf"\| {re.escape(leaky)}[; |]", row), row
         assert re.search(rf"\| {re.escape(quiet)}[; |]", benchmark[benchmark.index(row) :].splitlines()[1])
+
+
+def test_the_results_of_mutation_are_the_kept_ones():
+    kept = json.loads((ROOT / "benchmarks" / "results" / "mutation.json").read_text(encoding="utf-8"))
+    rows = ["| room | changes there are | tried | noticed | 95 % | date |", "|---|---:|---:|---:|---|---|"]
+    for room, found in kept.items():
+        low, high = found["killed_share_95"]
+        cells = (f"{found['changes']:,}", found["tried"], found["killed"], f"{low:.0%} to {high:.0%}", found["date"])
+        rows.append(f"| {room} | {' | '.join(map(str, cells))} |")
+    assert "\n".join(rows) in (ROOT / "docs" / "trust.md").read_text(encoding="utf-8"), "\n".join(rows)

@@ -133,19 +133,20 @@ def main() -> None:
     parser.add_argument("--room", choices=sorted(ROOMS), action="append", help="all of them by default")
     parser.add_argument("--count", type=int, default=60, help="changes tried in each room")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, default=4.0, help="most time for each room; 0 reads what was tried")
+    parser.add_argument("--minutes", type=float, default=9.0, help="most time for each room; 0 reads what was tried")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
     options = parser.parse_args()
     seconds = 60.0 * options.minutes
     result = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
     for room in options.room or ROOMS:
+        if options.again and not result.get(room, {}).get("survivors"):
+            continue
         if options.again:
             last = result[room]
-            new = (
-                tried(room, 0, 0, sorted(last["survivors"]), seconds=seconds)
-                if last["survivors"]
-                else {"killed": 0, "survivors": {}}
-            )
+            names = sorted(last["survivors"])
+            new = tried(room, 0, 0, names, seconds=seconds)
+            if new["tried"] < len(names):
+                raise SystemExit(f"only {new['tried']} of {len(names)} survivors were tried: give more --minutes")
             last["killed_by_tests_added"] = last.get("killed_by_tests_added", 0) + new["killed"]
             last["survivors"] = new["survivors"]
         else:

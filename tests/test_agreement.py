@@ -1,0 +1,156 @@
+"""However the same records come, and however the work is shared, every public number is the same."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import whosin as wi
+
+
+def people(seed, rows):
+    rng = np.random.default_rng(seed)
+    columns = {
+        "age": rng.integers(18, 90, rows),
+        "income": rng.lognormal(10, 1, rows).round(2),
+        "job": rng.choice(["cook", "clerk", "nurse"], rows),
+        "left": [
+            None if missing else float(value)
+            for missing, value in zip(rng.random(rows) < 0.1, rng.integers(0, 5, rows), strict=True)
+        ],
+    }
+    return pl.DataFrame(columns)
+
+
+LIBRARIES = {
+    "pandas": lambda frame: frame.to_pandas(),
+    "pyarrow": lambda frame: frame.to_arrow(),
+    "lazy": lambda frame: frame.lazy(),
+    "columns": lambda frame: frame.to_dict(as_series=False),
+}
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def tables(request):
+    train, holdout = people(request.param, 90), people(request.param + 10, 80)
+    return train, holdout, pl.concat([train.head(40), people(request.param + 20, 50)])
+
+
+@pytest.fixture(scope="module")
+def in_memory(tables):
+    return wi.audit_synthetic(*tables, rng=3, n_jobs=1)
+
+
+def numbers(found, *, in_blocks=False):
+    """Everything that an audit of a release says but the name of its file, and the closest row of each record.
+
+    What takes the whole release at once is not said of one that is read in blocks: which rows and cells repeat or are
+    missing, and which columns reveal most.
+    """
+    told = copy.deepcopy(found.to_dict())
+    for table in told["preview"]["tables"]:
+        table.pop("origin")
+    if in_blocks:
+        told.pop("revealing_columns")
+        told["preview"].pop("overlaps")
+        for column in told["preview"]["columns"]:
+            column["missing"].pop("synthetic", None)
+    return told, found.closest.tolist()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_frames_of_any_library(tables, in_memory, library):
+    found = wi.audit_synthetic(*map(LIBRARIES[library], tables), rng=3, n_jobs=1)
+    assert numbers(found) == numbers(in_memory)
+
+
+@pytest.mark.parametrize("way", ["two jobs", "blocks", "parquet", "parquet in blocks", "csv in blocks"])
+def test_releases_in_blocks_files_and_threads(tables, in_memory, way, tmp_path):
+    train, holdout, release = tables
+    options = {"n_jobs": 2} if way == "two jobs" else {"block_rows": 17} if way.endswith("blocks") else {}
+    if way.startswith("parquet"):
+        release.write_parquet(tmp_path / "r.parquet", row_group_size=30)
+        release = tmp_path / "r.parquet"
+    elif way.startswith("csv"):
+        release.write_csv(tmp_path / "r.csv")
+        release = tmp_path / "r.csv"
+    found = wi.audit_synthetic(train, holdout, release, rng=3, **options)
+    in_blocks = "block_rows" in options
+    assert numbers(found, in_blocks=in_blocks) == numbers(in_memory, in_blocks=in_blocks)
+
+
+SERIES = {
+    "list": lambda values: values.tolist(),
+    "pandas": pd.Series,
+    "polars": lambda values: pl.Series("score", values),
+    "pyarrow": pa.array,
+    "strided": lambda values: np.stack([values, -values], axis=1)[:, 0],
+    "read only": lambda values: np.frombuffer(values.tobytes()),
+}
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_scores_of_any_library(kind):
+    rng = np.random.default_rng(4)
+    members, others = rng.normal(0.7, 1.0, 150).round(2), rng.normal(0.0, 1.0, 120).round(2)
+    expected = wi.audit(members, others, rng=1)
+    found = wi.audit(SERIES[kind](members), SERIES[kind](others), rng=1)
+    assert found.to_dict() == expected.to_dict()
+
+
+TABLES = {
+    "pandas": lambda records: pd.DataFrame(records, columns=["a", "b"]),
+    "polars": lambda records: pl.DataFrame(records, schema=["a", "b"]),
+    "pyarrow": lambda records: pa.table({"a": records[:, 0], "b": records[:, 1]}),
+    "rows": lambda records: records.tolist(),
+    "other order in memory": np.asfortranarray,
+}
+
+
+def population(records, **options):
+    return wi.population.gaussian(
+        records, epsilon=2.0, delta=1e-5, clip=3.0, method="pairwise", rng=1, **options
+    ).to_dict()
+
+
+def choice(records, **options):
+    grid = np.linspace(-1.0, 1.0, 12).reshape(6, 2)
+    return wi.population.exponential(
+        records, grid, epsilon=2.0, clip=1.0, rng=1, draws=64, method="monte_carlo", **options
+    )
+
+
+def certificate(estimator, records, **options):
+    """What a release says, but not the noise: the draw of the subsets has a seed, the noise has none."""
+    source = wi.mechanisms.SeededSource(7)
+    found = wi.protect(estimator, records, eta=0.3, subsets=64, rng=2, testing_source=source, **options)
+    return found.to_dict()
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(
+    "answer", [population, lambda records: certificate("mean", records)], ids=["population", "protect"]
+)
+def test_records_of_any_library(answer, kind):
+    records = np.random.default_rng(6).normal(size=(60, 2)).round(3)
+    assert answer(TABLES[kind](records)) == answer(records)
+
+
+def median(records):
+    return np.median(records, axis=0)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_certificates_by_any_number_of_workers(n_jobs):
+    records = np.random.default_rng(6).normal(size=(60, 2))
+    assert certificate(median, records, n_jobs=n_jobs) == certificate(median, records)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_populations_by_any_number_of_workers(n_jobs):
+    records = np.random.default_rng(6).normal(size=(40, 2))
+    assert population(records, n_jobs=n_jobs) == population(records)
+    assert choice(records, n_jobs=n_jobs).to_dict() == choice(records).to_dict()
