@@ -90,7 +90,7 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         try:
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
             try:
                 written = os.write(handle, line)
                 os.fsync(handle)
