@@ -1,10 +1,10 @@
 """Encoding: exact cells, scaled numbers, and nothing that tells the tables apart."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from encoded_arrays import arrays_of
 from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import three_tables
@@ -13,13 +13,11 @@ from whosin.errors import InputError, InputTypeError
 from whosin.tables import TableEncoder, as_table
 from whosin.tables.scaling import smoothed_shares
 
-ARRAYS = ("numbers", "number_missing", "categories", "cells")
-
 
 def encode(*contents, **options):
     tables = [as_table(content) for content in contents]
     encoder = TableEncoder.fit(*tables, **options)
-    return encoder, [encoder.transform(table) for table in tables]
+    return encoder, [arrays_of(encoder, table) for table in tables]
 
 
 def pooled(contents, name):
@@ -59,14 +57,14 @@ def test_exchanging_tables_changes_nothing(contents, order):
     for mine, theirs in zip(encoder.frequencies, other.frequencies, strict=True):
         assert mine.tolist() == theirs.tolist()
     for place, i in enumerate(order):
-        for array in ARRAYS:
+        for array in ("cells", "numbers", "number_missing"):
             np.testing.assert_array_equal(getattr(again[place], array), getattr(encoded[i], array))
 
 
 @given(three_tables(), st.data())
 def test_permuted_rows_and_columns_give_permuted_arrays(contents, data):
     encoder, encoded = encode(*contents)
-    rows = [data.draw(st.permutations(range(len(part)))) for part in encoded]
+    rows = [data.draw(st.permutations(range(len(part.cells)))) for part in encoded]
     names = data.draw(st.permutations(list(contents[0])))
     shuffled = [
         {n: [content[n][i] for i in order] for n in names} for content, order in zip(contents, rows, strict=True)
@@ -74,31 +72,23 @@ def test_permuted_rows_and_columns_give_permuted_arrays(contents, data):
     other, again = encode(*shuffled)
     assert sorted(other.notes) == sorted(encoder.notes)
     for part, moved, order in zip(encoded, again, rows, strict=True):
-        pairs = (("names", "cells"), ("number_names", "numbers"), ("number_names", "number_missing"))
-        for labels, array in (*pairs, ("category_names", "categories")):
-            places = [getattr(part, labels).index(name) for name in getattr(moved, labels)]
-            assert (getattr(part, array)[order][:, places] == getattr(moved, array)).all()
+        places = [encoder.names.index(name) for name in other.names]
+        assert (part.cells[order][:, places] == moved.cells).all()
+        places = [part.number_names.index(name) for name in moved.number_names]
+        assert (part.numbers[order][:, places] == moved.numbers).all()
 
 
 @given(three_tables())
-def test_arrays_have_their_shapes(contents):
+def test_codes_and_numbers(contents):
     encoder, encoded = encode(*contents)
     for content, part in zip(contents, encoded, strict=True):
-        rows = len(next(iter(content.values())))
-        assert len(part) == rows
-        assert part.numbers.shape == part.number_missing.shape == (rows, len(part.number_names))
-        assert part.categories.shape == (rows, len(part.category_names))
-        assert part.cells.shape == (rows, len(content))
-        assert part.numbers.dtype == np.float32
-        assert part.cells.dtype == part.categories.dtype == np.int32
-        assert all(getattr(part, array).flags["C_CONTIGUOUS"] for array in ARRAYS)
+        assert part.cells.shape == (len(next(iter(content.values()))), len(content))
+        assert part.cells.dtype == np.int32
+        assert part.cells.flags["C_CONTIGUOUS"]
         assert np.isfinite(part.numbers).all()
-        assert part.matrix().shape == (rows, part.matrix_width)
         for j, name in enumerate(part.number_names):
             assert part.number_missing[:, j].tolist() == [cell is None for cell in content[name]]
-        for j, name in enumerate(part.category_names):
-            assert (part.categories[:, j] == part.cells[:, part.names.index(name)]).all()
-    assert encoder.rows == sum(map(len, encoded))
+    assert encoder.rows == sum(len(part.cells) for part in encoded)
 
 
 def test_robust_scaling_by_hand():
@@ -154,10 +144,8 @@ def test_constant_columns_are_left_out_unless_cells_are_missing():
     encoder, (part, _) = encode({"a": [5, 5], "b": [5, None], "c": ["x", "x"]}, {"a": [5.0], "b": [5.0], "c": ["x"]})
     assert part.number_names == ("b",)
     assert part.number_missing.tolist() == [[False], [True]]
-    assert part.category_names == ("c",)
-    assert part.names == ("a", "b", "c")
     assert encoder.notes == ("column 'a' is constant and left out of the numbers",)
-    assert part.matrix().tolist() == [[0.0, 0.0], [0.0, 1.0]]
+    assert part.cells.tolist() == [[0, 0, 0], [0, 1, 0]]
 
 
 def test_notes_name_what_a_reader_should_know():
@@ -211,7 +199,7 @@ def test_other_tables_do_not_change_what_was_learnt(contents):
 
     def about(table, *others):
         encoder = TableEncoder.fit(learnt, table, *others, learn_from=[learnt])
-        part = encoder.transform(table)
+        part = arrays_of(encoder, table)
         shares = [share[codes].tolist() for share, codes in zip(encoder.frequencies, part.cells.T, strict=True)]
         return part.number_names, shares, part.numbers.tolist(), part.number_missing.tolist()
 
@@ -222,14 +210,14 @@ def test_other_tables_do_not_change_what_was_learnt(contents):
 def test_scales_can_come_from_some_of_the_tables():
     records, release = {"a": [100.0, 4.0, None]}, {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]}
     tables = [as_table(content) for content in (records, release)]
-    robust = TableEncoder.fit(*tables, learn_from=tables[1:]).transform(tables[0])
+    robust = arrays_of(TableEncoder.fit(*tables, learn_from=tables[1:]), tables[0])
     assert robust.numbers.ravel().tolist() == [24.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("release", [[1e-300, 2e-300, 3e-300], [0.0, 0.0, 5e-324], [-1.0, 1.0, 0.0]])
 def test_numbers_far_outside_of_what_was_learnt_are_cut(release):
     tables = as_table({"a": [1e308, -1e308, 0.0]}), as_table({"a": release})
-    numbers = TableEncoder.fit(*tables, learn_from=tables[1:]).transform(tables[0]).numbers.ravel()
+    numbers = arrays_of(TableEncoder.fit(*tables, learn_from=tables[1:]), tables[0]).numbers.ravel()
     assert numbers[:2].tolist() == [1e6, -1e6]
     assert abs(numbers[2]) <= 2.0
 
@@ -238,7 +226,7 @@ def test_a_column_that_takes_one_value_where_scales_are_learnt():
     records = as_table({"a": [7.0, 8.0], "b": [8.0, 1.0], "c": [None, 1.0]})
     release = as_table({"a": [7.0, 7.0], "b": [7.0, None], "c": [None, None]})
     encoder = TableEncoder.fit(records, release, learn_from=[release])
-    part = encoder.transform(records)
+    part = arrays_of(encoder, records)
     assert part.number_names == ("b",)
     assert part.numbers.tolist() == [[1e6], [-1e6]]
     assert part.cells[:, 0].tolist() == [0, 1]
@@ -249,32 +237,10 @@ def test_a_column_that_takes_one_value_where_scales_are_learnt():
     ]
 
 
-def test_distances_in_the_matrix():
-    _, (part,) = encode({"n": [0.0, 1.0, 2.0, 3.0, None], "c": ["x", "x", "y", None, "x"]})
-    matrix = part.matrix().astype(float)
-    distance = np.linalg.norm(matrix[:, None] - matrix[None], axis=2)
-    step = part.numbers[1, 0] - part.numbers[0, 0]
-    assert distance[0, 1] == pytest.approx(step)
-    assert distance[1, 2] == pytest.approx(math.hypot(step, 1.0))
-    assert distance[2, 3] == pytest.approx(math.hypot(step, 1.0))
-    assert distance[0, 4] == pytest.approx(math.hypot(part.numbers[0, 0], 1.0))
-
-
-def test_a_matrix_that_would_not_fit_is_refused():
-    _, (part,) = encode({"id": [f"p{i}" for i in range(1000)], "n": np.arange(1000)})
-    assert part.matrix_width == 1001
-    assert part.matrix(memory=4 * 1000 * 1001).shape == (1000, 1001)
-    with pytest.raises(InputError, match=r"at least 4004000 bytes .* column 'id' has 1000 categories"):
-        part.matrix(memory=4 * 1000 * 1001 - 1)
-    _, (numbers,) = encode({"n": np.arange(9)})
-    with pytest.raises(InputError, match="memory must be at least 36 bytes"):
-        numbers.matrix(memory=8)
-
-
 def test_only_what_was_seen_can_be_encoded():
     train = as_table({"a": [1, 2, 4], "b": ["x", "y", "x"]}, "train")
     encoder = TableEncoder.fit(train)
-    assert encoder.transform(train.take([2, 0]).select(["b", "a"])).cells.tolist() == [[2, 0], [0, 0]]
+    assert encoder.transform(train.take([2, 0]).select(["b", "a"])).tolist() == [[2, 0], [0, 0]]
     for content, says in (
         ({"a": [3], "b": ["x"]}, "new column 'a' must hold values that the pooled rows have, got 3 in row 0"),
         ({"a": [5], "b": ["x"]}, "got 5 in row 0"),
@@ -292,7 +258,7 @@ def test_only_what_was_seen_can_be_encoded():
 
 def test_missing_cells_alone_can_be_taken_and_encoded():
     table = as_table({"a": [1.0, None, 2.0], "b": ["x", None, "y"]})
-    part = TableEncoder.fit(table).transform(table.take([1]))
+    part = arrays_of(TableEncoder.fit(table), table.take([1]))
     assert part.cells.tolist() == [[2, 2]]
     assert part.number_missing.tolist() == [[True]]
 
@@ -300,8 +266,6 @@ def test_missing_cells_alone_can_be_taken_and_encoded():
 def test_one_row_and_bad_options():
     encoder, (part,) = encode({"a": [1], "b": ["x"]})
     assert part.cells.tolist() == [[0, 0]]
-    assert part.matrix().shape == (1, 0)
-    assert str(part) == "1 rows: 0 columns of numbers, 1 of categories"
     assert "fitted on 1 pooled rows" in str(encoder)
     with pytest.raises(InputTypeError, match="at least one table"):
         TableEncoder.fit()

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from encoded_arrays import arrays_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_strategies import three_tables
@@ -52,14 +53,14 @@ def encode(train, holdout, synthetic, block, reference=None):
     assert (found.notes, found.rows) == (expected.notes, expected.rows)
     records = (*found.tables[:2], *found.tables[3:])
     for table, record in zip((*whole[:2], *whole[3:]), records, strict=True):
-        theirs, ours = expected.transform(table), found.transform(record)
+        theirs, ours = arrays_of(expected, table), arrays_of(found, record)
         assert ours.number_names == theirs.number_names
         assert np.array_equal(ours.numbers, theirs.numbers)
         assert np.array_equal(ours.number_missing, theirs.number_missing)
-        for column in range(len(ours.names)):
+        for column in range(len(found.names)):
             shares = expected.frequencies[column][theirs.cells[:, column]]
             assert np.array_equal(found.frequencies[column][ours.cells[:, column]], shares)
-    released = expected.transform(whole[2])
+    released = arrays_of(expected, whole[2])
     start = 0
     for first, frame in stream.blocks(found.names):
         assert first == start
@@ -72,8 +73,8 @@ def encode(train, holdout, synthetic, block, reference=None):
         known = [expected.ranks[column][released.cells[rows, column]] for column in places]
         wanted = np.where(released.number_missing[rows], np.nan, np.stack(known, axis=1) if known else numbers)
         assert np.array_equal(ranks, wanted, equal_nan=True)
-        pooled = np.concatenate([expected.transform(table).cells for table in (*whole[:2], *whole[3:])])
-        own = np.concatenate([found.transform(table).cells for table in records])
+        pooled = np.concatenate([expected.transform(table) for table in (*whole[:2], *whole[3:])])
+        own = np.concatenate([found.transform(table) for table in records])
         for column in range(cells.shape[1]):
             same = released.cells[rows, column][:, None] == pooled[:, column]
             assert np.array_equal(cells[:, column][:, None] == own[:, column], same)
@@ -214,7 +215,7 @@ def test_several_streams_are_learnt_from_together():
     for some in ([0, 1, 2], [1, 2], [2], [0, 1]):
         expected = TableEncoder.fit(*tables, learn_from=[tables[i] for i in some])
         found = TableEncoder.fit(record, one, two, learn_from=[(record, one, two)[i] for i in some])
-        theirs, ours = expected.transform(record), found.transform(record)
+        theirs, ours = arrays_of(expected, record), arrays_of(found, record)
         assert np.array_equal(ours.numbers, theirs.numbers)
         assert (found.notes, found.rows) == (expected.notes, 7)
         for place, shares in enumerate(found.frequencies):

@@ -1,6 +1,6 @@
 """Tables: reading, matching and encoding what users bring."""
 
-from whosin.tables.encoding import Encoded, TableEncoder
+from whosin.tables.encoding import TableEncoder
 from whosin.tables.frames import as_table
 from whosin.tables.linked import linked
 from whosin.tables.look import Preview, look
@@ -12,7 +12,6 @@ from whosin.tables.table import Table
 from whosin.tables.texts import embedded, phrase_scores
 
 __all__ = [
-    "Encoded",
     "Preview",
     "Table",
     "TableEncoder",

@@ -1,4 +1,4 @@
-"""Encoding mixed columns for comparing records: scaled numbers, codes of categories, and exact cells.
+"""Encoding mixed columns for comparing records: codes of cells, scaled numbers, and how often each value occurs.
 
 Values are numbered over the pooled rows of all tables. Scales and frequencies are learnt from the pooled rows too, so
 an encoding cannot tell the tables apart: exchanging them, or permuting rows, changes nothing. Or they are learnt from
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
 from whosin.tables.scaling import Rules, learn_rules, remarks, scaled_levels, smoothed_shares
@@ -27,96 +27,13 @@ from whosin.tables.stream import TableStream
 from whosin.tables.stream_columns import ColumnSurvey, SurveyedStream
 from whosin.tables.table import Table, new_digest
 
-__all__ = ["Encoded", "TableEncoder"]
+__all__ = ["TableEncoder"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
+Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 Progress = Callable[[float], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """The rows of one table as arrays, in their order. Tables that one encoder has encoded can be compared.
-
-    Examples
-    --------
-    >>> import whosin as wi
-    >>> table = wi.tables.as_table({"age": [30, 40, 50], "city": ["Bern", "Ulm", "Ulm"]})
-    >>> encoded = wi.tables.TableEncoder.fit(table).transform(table)
-    >>> print(encoded)
-    3 rows: 1 columns of numbers, 1 of categories
-    >>> encoded.numbers[:, 0].tolist(), encoded.cells[:, 1].tolist()
-    ([-0.5, 0.0, 0.5], [0, 1, 1])
-    """
-
-    names: tuple[str, ...]
-    """The columns of ``cells``: all of them."""
-    number_names: tuple[str, ...]
-    """The columns of ``numbers``: numbers and dates that are not constant."""
-    category_names: tuple[str, ...]
-    """The columns of ``categories``."""
-    numbers: NDArray[np.float32] = field(repr=False)
-    """Scaled numbers, (N, a); 0, the middle, where a cell is missing."""
-    number_missing: NDArray[np.bool_] = field(repr=False)
-    """Which numbers are missing, (N, a)."""
-    categories: NDArray[np.int32] = field(repr=False)
-    """Codes of categories, (N, b); a missing cell has the last code of its column."""
-    cells: NDArray[np.int32] = field(repr=False)
-    """Codes of all columns, (N, d): equal exactly where cells are equal."""
-    frequencies: tuple[NDArray[np.float64], ...] = field(repr=False)
-    """For each column of ``cells`` the share of rows that has each code, as in :attr:`TableEncoder.frequencies`."""
-    number_may_miss: tuple[bool, ...] = field(repr=False)
-    """For each column of ``numbers`` whether a cell is missing in any of the pooled rows."""
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    def __str__(self) -> str:
-        return (
-            f"{len(self)} rows: {len(self.number_names)} columns of numbers, {len(self.category_names)} of categories"
-        )
-
-    @property
-    def matrix_width(self) -> int:
-        """Columns of :meth:`matrix`."""
-        return len(self.number_names) + sum(self.number_may_miss) + sum(size for _, size in self._one_hot())
-
-    def matrix(self, *, memory: int = 2**31) -> NDArray[np.float32]:
-        """Return all columns as one matrix for Euclidean distances.
-
-        Numbers as they are scaled, a 0/1 column for numbers that may be missing, and one column a category with 1/√2
-        for the category that a row has: two rows of different categories are 1 apart, as far as two numbers that differ
-        by one scale. Columns with a single category are left out. O(N · width).
-
-        Parameters
-        ----------
-        memory : int
-            Bytes that the matrix may take; an error names the column with the most categories if it would take more.
-        """
-        memory = check_whole("memory", memory, low=1)
-        wanted = 4 * len(self) * self.matrix_width
-        if wanted > memory:
-            name, size = max(self._one_hot(), key=lambda item: item[1], default=(self.names[0], 1))
-            raise InputError(
-                f"memory must be at least {wanted} bytes for a matrix of {len(self)} rows and {self.matrix_width} "
-                f"columns, got {memory}; column {name!r} has {size} categories: leave it out, or compare cells"
-            )
-        matrix = np.zeros((len(self), self.matrix_width), dtype=np.float32)
-        start = len(self.number_names)
-        matrix[:, :start] = self.numbers
-        for missing in self.number_missing.T[np.array(self.number_may_miss, dtype=bool)]:
-            matrix[:, start] = missing
-            start += 1
-        rows = np.arange(len(self))
-        for name, size in self._one_hot():
-            matrix[rows, start + self.cells[:, self.names.index(name)]] = np.sqrt(0.5)
-            start += size
-        return matrix
-
-    def _one_hot(self) -> list[tuple[str, int]]:
-        sizes = ((name, len(self.frequencies[self.names.index(name)])) for name in self.category_names)
-        return [(name, size) for name, size in sizes if size > 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +49,8 @@ class TableEncoder:
     >>> encoder = wi.tables.TableEncoder.fit(table)
     >>> encoder.scaled[0].tolist(), encoder.frequencies[1].round(3).tolist()
     ([-0.5, 0.0, 0.5], [0.333, 0.667])
+    >>> encoder.transform(table).tolist()
+    [[0, 0], [1, 1], [2, 1]]
     """
 
     tables: tuple[Table | SurveyedStream, ...] = field(repr=False)
@@ -237,35 +156,18 @@ class TableEncoder:
         pairs = zip(self.levels, self.rules, strict=True)
         return tuple(None if rules is None else scaled_levels(levels, rules[which]) for levels, rules in pairs)
 
-    def transform(self, table: Table) -> Encoded:
-        """Return a table with the same columns, in any order, as arrays.
+    def transform(self, table: Table) -> Codes:
+        """Return the codes of all cells, (N, d), of a table with the same columns in any order; the last is missing.
 
-        Every value must occur in the pooled rows in memory. O(n log k) for k distinct numbers in a column.
+        Codes are equal exactly where cells are. Every value must occur in the pooled rows in memory. O(n log k) for k
+        distinct numbers in a column.
         """
         cells = np.empty((len(table), len(self.names)), dtype=np.int32)
         for i, (name, column) in enumerate(table.select(self.names)):
             cells[:, i] = self.levels[i].codes(column, f"{table.origin} column {name!r}")
-        scaled = [(i, values) for i, values in enumerate(self.scaled) if values is not None]
-        numbers = np.empty((len(table), len(scaled)), dtype=np.float32)
-        missing = np.zeros(numbers.shape, dtype=np.bool_)
-        for j, (i, values) in enumerate(scaled):
-            numbers[:, j] = values[cells[:, i]]
-            if self.levels[i].any_missing:
-                missing[:, j] = cells[:, i] == self.levels[i].known
-        labelled = [i for i, levels in enumerate(self.levels) if levels.kind == "category"]
-        return Encoded(
-            names=self.names,
-            number_names=tuple(self.names[i] for i, _ in scaled),
-            category_names=tuple(self.names[i] for i in labelled),
-            numbers=numbers,
-            number_missing=missing,
-            categories=np.ascontiguousarray(cells[:, labelled]),
-            cells=cells,
-            frequencies=self.frequencies,
-            number_may_miss=tuple(self.levels[i].any_missing for i, _ in scaled),
-        )
+        return cells
 
-    def transform_streamed(self, table: Table) -> tuple[NDArray[np.int32], Single, Single]:
+    def transform_streamed(self, table: Table) -> tuple[Codes, Single, Single]:
         """Return rows of a stream: codes, -1 where no table in memory has the value, scaled numbers and ranks.
 
         ``table`` has the columns of the encoder in their order. NaN stands for missing numbers and ranks.

@@ -170,7 +170,7 @@ def test_a_value_that_no_release_has_counts_against_a_match(world):
     for name, table in (("new", one), ("seen", common)):
         tables = as_table(table), as_table(release)
         encoder = TableEncoder.fit(*tables, learn_from=tables[1:])
-        cells = [encoder.transform(as_table(part)).cells for part in (table, release)]
+        cells = [encoder.transform(as_table(part)) for part in (table, release)]
         found = TableRelease(cells[0], cells[1], encoder.frequencies, *[[None] * cells[0].shape[1]] * 2)
         rarity[name], seen[name] = found.rarity[0], found.matches.weight[0]
         assert all((weights >= 0.0).all() for weights in rarity_weights(encoder.frequencies))

@@ -129,7 +129,7 @@ def count_copies(
         tables = tables[0].without(person), tables[1].without(person)
     compared, left = ColumnChoice(columns, ignore, keep).among(tables[:1], tables[1:])
     encoder = TableEncoder.fit(*tables, learn_from=tables[1:], columns=compared)
-    inside, released = (encoder.transform(table).cells for table in tables)
+    inside, released = (encoder.transform(table) for table in tables)
     width = inside.shape[1]
     release = TableRelease(
         inside,

@@ -290,7 +290,7 @@ def _from_tables(
     matched: list[Any] = [*encoder.tables]
     prints = _fingerprints(matched[: len(tables)])
     chance = _chance(rng, prints)
-    cells: list[Any] = [encoder.transform(table).cells if isinstance(table, Table) else None for table in matched]
+    cells: list[Any] = [encoder.transform(table) if isinstance(table, Table) else None for table in matched]
     records, targets = _counted_of(matched, aside), np.concatenate(_counted_of(cells, aside))
     sizes, classes = size_classes(matched[2].rows, chance)
     order = np.argsort(classes, kind="stable") if "synthetic" in held else None
@@ -589,7 +589,7 @@ def _key_cells(
 def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
     """The records of both sides, in an encoding that has not seen the release."""
     encoder = TableEncoder.fit(train, holdout)
-    cells = np.concatenate([encoder.transform(table).cells for table in (train, holdout)])
+    cells = np.concatenate([encoder.transform(table) for table in (train, holdout)])
     return Pool(len(train), train.names, cells=cells, numbers=column_numbers(encoder)[0], n_jobs=n_jobs)
 
 

@@ -69,7 +69,7 @@ class TableAnswers:
         """Return the answers, one row for each record."""
         rows, released = match_tables(self.records, as_table(release, "release"), at_least=1)
         encoder = TableEncoder.fit(rows, released, learn_from=[rows])
-        cells, others = encoder.transform(rows).cells, encoder.transform(released).cells
+        cells, others = encoder.transform(rows), encoder.transform(released)
         found = table_queries.TableRelease(cells, others, encoder.frequencies, *column_numbers(encoder), n_jobs=1)
         with np.errstate(invalid="ignore"):
             several = _several_best(found) / found.rarity
@@ -83,7 +83,7 @@ class TableAnswers:
     def rarity(self) -> Array:
         """How rare each record is among all, as the sum of -ln(frequency) of its cells."""
         encoder = TableEncoder.fit(self.records)
-        cells = encoder.transform(self.records).cells
+        cells = encoder.transform(self.records)
         return np.asarray(sum(-np.log(share)[codes] for share, codes in zip(encoder.frequencies, cells.T, strict=True)))
 
 
