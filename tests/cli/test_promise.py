@@ -97,10 +97,18 @@ def test_noise_for_a_target_of_epsilon_and_delta():
     found = json.loads(result.stdout)["parameters"]
     like = wi.calibrate.dpsgd(epsilon=1.0, delta=1e-5, batch_size=100, dataset_size=10_000, epochs=10)
     assert (found["noise_multiplier"], found["steps"]) == (like.noise_multiplier, 1000)
+    result = CliRunner().invoke(app, ["calibrate", *targets, *BATCHES])
+    assert "keeps ε ≤ 1 and δ ≤ 1e-05" in " ".join(result.stdout.split()), result.stderr
+    drawn = {"sampling": "shuffled", "adjacency": "replace"}
+    options = [word for name, value in drawn.items() for word in (f"--{name}", value)]
+    result = CliRunner().invoke(app, ["calibrate", "--advantage", "0.2", *BATCHES, *options, "--json"])
+    like = wi.calibrate.dpsgd(advantage=0.2, batch_size=100, dataset_size=10_000, epochs=10, **drawn)
+    assert json.loads(result.stdout)["parameters"]["noise_multiplier"] == like.noise_multiplier
     for rest, message in (
         (BATCHES[:4], "--batch-size, --dataset-size and --epochs"),
         ([*BATCHES, "--steps", "3"], "a DP-SGD run needs"),
         ([*BATCHES, "--advantage", "0.1"], "exactly one target"),
+        (["--sampling", "shuffled"], "--sampling goes with a search for a DP-SGD run"),
     ):
         result = CliRunner().invoke(app, ["calibrate", *targets, *rest])
         assert result.exit_code == 2

@@ -10,7 +10,7 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
-from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, Number, run_of, takes_guarantee
+from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, SAMPLING, Number, run_of, takes_guarantee
 from whosin.errors import InputTypeError
 
 __all__ = ["app"]
@@ -74,6 +74,10 @@ def calibrate(
     batch_size: Annotated[int | None, typer.Option(help=BATCH_SIZE)] = None,
     dataset_size: Annotated[int | None, typer.Option(help=DATASET_SIZE)] = None,
     epochs: Annotated[Number, typer.Option(help=EPOCHS)] = None,
+    sampling: Annotated[str | None, typer.Option(help=SAMPLING)] = None,
+    adjacency: Annotated[
+        str | None, typer.Option(help="DP-SGD: what is compared: add_remove (default), replace or zero_out.")
+    ] = None,
     mip: Annotated[bool, typer.Option("--mip", help="Look for η of membership inference privacy instead.")] = False,
     zcdp: Annotated[bool, typer.Option("--zcdp", help="Look for ρ of zero-concentrated DP instead.")] = False,
     rdp_order: Annotated[Number, typer.Option(help="Look for ε of Rényi DP at this order instead.")] = None,
@@ -103,6 +107,9 @@ def calibrate(
     named = [option for option, value in sought.items() if value is not None]
     if len(named) > 1:
         raise InputTypeError(f"one thing can be looked for at a time, got {' and '.join(named)}")
+    drawn = {"sampling": sampling, "adjacency": adjacency}
+    for name, value in drawn.items():
+        _goes_with(f"--{name}", value, "a search for a DP-SGD run", run is not None)
     _goes_with("--prior", prior, "a search for ε, ρ or a DP-SGD run", epsilon is None and not mip)
     _goes_with("--delta", delta, "a search for ε", not named)
     fits = not named or epsilon is not None or rdp_order is not None
@@ -114,8 +121,8 @@ def calibrate(
         _print_rate(wi.calibrate.sampling_rate(epsilon, posterior=posterior), epsilon, posterior, json)
         return
     if len(targets) != 1 and set(targets) != {"epsilon", "delta"}:
-        given = {"tpr_at": "--tpr with --fpr"}
-        got = ", ".join(given.get(name, f"--{name}") for name in targets) or "none"
+        words = {"tpr_at": "--tpr with --fpr"}
+        got = ", ".join(words.get(name, f"--{name}") for name in targets) or "none"
         raise InputTypeError(
             f"exactly one target is needed of --accuracy, --advantage, --posterior, or --tpr with --fpr (for a DP-SGD "
             f"run also --epsilon with --delta), got {got}"
@@ -123,7 +130,8 @@ def calibrate(
     guarantee: wi.Guarantee
     if run is not None:
         with render.spinner("Searching for the smallest noise"):
-            guarantee = wi.calibrate.dpsgd(*run, prior=chance, **targets)
+            given = targets | {name: value for name, value in drawn.items() if value is not None}
+            guarantee = wi.calibrate.dpsgd(*run, prior=chance, **given)
     elif mip:
         guarantee = wi.calibrate.mip(**targets)
     elif zcdp:
@@ -142,8 +150,11 @@ def calibrate(
     else:
         from whosin.guarantees.base import in_words
 
-        ((name, value),) = targets.items()
-        wanted = f"TPR ≤ {tpr:g} at FPR {fpr:g}" if name == "tpr_at" else f"{name} ≤ {value:g}"
+        signs = {"epsilon": "ε", "delta": "δ"}
+        wanted = " and ".join(
+            f"{signs.get(name, name)} ≤ {value:g}" for name, value in targets.items() if name != "tpr_at"
+        )
+        wanted = wanted or f"TPR ≤ {tpr:g} at FPR {fpr:g}"
         render.guarantee_text(guarantee, chance, f"{in_words(guarantee, keeps=True)} keeps {wanted}")
 
 

@@ -10,13 +10,14 @@ import typer
 from whosin.cli.options import takes
 from whosin.errors import InputError, InputTypeError, check_number
 
-__all__ = ["BATCH_SIZE", "DATASET_SIZE", "EPOCHS", "ONE", "Number", "run_of", "takes_guarantee"]
+__all__ = ["BATCH_SIZE", "DATASET_SIZE", "EPOCHS", "ONE", "SAMPLING", "Number", "run_of", "takes_guarantee"]
 
 Number = float | None
 File = Path | None
 BATCH_SIZE = "DP-SGD: records of a batch, instead of --sample-rate and --steps."
 DATASET_SIZE = "With --batch-size: records in all."
 EPOCHS = "With --batch-size: passes over the records."
+SAMPLING = "DP-SGD: how batches are drawn: poisson (default), fixed_size, random_allocation, partition or shuffled."
 
 
 def _guarantee(
@@ -40,13 +41,7 @@ def _guarantee(
     batch_size: Annotated[int | None, typer.Option(help=BATCH_SIZE)] = None,
     dataset_size: Annotated[int | None, typer.Option(help=DATASET_SIZE)] = None,
     epochs: Annotated[Number, typer.Option(help=EPOCHS)] = None,
-    sampling: Annotated[
-        str | None,
-        typer.Option(
-            help="DP-SGD: how batches are drawn: poisson (default), fixed_size, random_allocation, partition or "
-            "shuffled."
-        ),
-    ] = None,
+    sampling: Annotated[str | None, typer.Option(help=SAMPLING)] = None,
     eta: Annotated[Number, typer.Option(help="η of membership inference privacy.")] = None,
 ) -> Any:
     """Return the guarantee that the options name, None if they name none; several are an error."""
