@@ -36,6 +36,8 @@ JUDGED = 1.96
 """Standard errors by which candidates are judged from below."""
 RIVALS = 2
 """Queries of known direction that compete with their learned combination."""
+OUTSIDERS = 3.5
+"""Standard errors by which all other candidates are judged from below."""
 
 
 class Gain(Linear):
@@ -56,12 +58,12 @@ class Gain(Linear):
         """The value of an attacker who makes no mistake."""
         return self.constant + max(0.0, self.tpr) + max(0.0, self.fpr)
 
-    def judge(self, counts: ScoreCounts) -> Array:
+    def judge(self, counts: ScoreCounts, errors: float = JUDGED) -> Array:
         """Return what counts show of the value at each threshold: its lower limit, or the value for other gains."""
         if self.weights is None:
             return np.asarray(self.at(counts.fpr, counts.tpr))
         sizes = max(counts.members, 1), max(counts.non_members, 1)
-        return np.asarray(newcombe(counts.found, sizes[0], counts.accused, sizes[1], JUDGED, self.weights))
+        return np.asarray(newcombe(counts.found, sizes[0], counts.accused, sizes[1], errors, self.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +204,8 @@ class Evidence:
         """The candidates that compete: all; where directions are known, high values of the learned score and of few.
 
         These few are the first queries. Each further candidate is one more chance to be the best of the fit part by
-        luck, and the learned score speaks for all queries (docs/theory.md, section 19).
+        luck, and the learned score speaks for all queries (docs/theory.md, section 19); :meth:`best` lets the others in
+        where they lead clearly.
         """
         if not (self.experiment.directed and self.views[-1].learned):
             return self.candidates
@@ -245,10 +248,24 @@ class Evidence:
         Candidate and threshold are chosen by folds left out, the first of equals.
         """
         rivals = self.rivals if view is None else [c for c in self.candidates if c.view is view]
-        judged = [judge(candidate.judged) for candidate in rivals]
-        best = max(range(len(rivals)), key=lambda i: float(judged[i].max()))
-        counts = rivals[best].judged
-        return self.attack(rivals[best], counts.between(int(np.argmax(judged[best]))))
+        return self._first([(candidate, judge(candidate.judged)) for candidate in rivals])
+
+    def best(self, gain: Gain) -> Attack:
+        """Return the attack that the fit part judges best for a gain, counted on the held-out part.
+
+        Rivals are judged by their lower limits at 1.96 standard errors and all other candidates at 3.5: few win by
+        luck, and members who gather at middle answers of one query, which no rival sees, are not passed over.
+        """
+        judged = [(candidate, gain.judge(candidate.judged)) for candidate in self.rivals]
+        if gain.weights is not None:
+            others = (candidate for candidate in self.candidates if candidate not in self.rivals)
+            judged += [(candidate, gain.judge(candidate.judged, OUTSIDERS)) for candidate in others]
+        return self._first(judged)
+
+    def _first(self, judged: Sequence[tuple[Candidate, Array]]) -> Attack:
+        """Count the attack of the candidate and threshold with the largest judgement, the first of equals."""
+        candidate, values = max(judged, key=lambda pair: float(pair[1].max()))
+        return self.attack(candidate, candidate.judged.between(int(np.argmax(values))))
 
     def attack(self, candidate: Candidate, threshold: float) -> Attack:
         """Count one attack on the held-out part."""

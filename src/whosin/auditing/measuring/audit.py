@@ -112,7 +112,7 @@ class Audit(Answer):
     @cached_property
     def attack(self) -> Attack:
         """The attack that the first split chose for its advantage."""
-        return self._evidence.choose(ADVANTAGE.judge)
+        return self._evidence.best(ADVANTAGE)
 
     @cached_property
     def _found(self) -> Finding:

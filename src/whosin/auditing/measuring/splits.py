@@ -51,7 +51,7 @@ class Splits:
         for number in range(self.count):
             evidence = self.first if number == 0 else _evidence(self.experiment, self.seed, number)
             for gain in new:
-                found[gain].append(evidence.choose(gain.judge))
+                found[gain].append(evidence.best(gain))
             if progress is not None:
                 progress((number + 1) / self.count)
         for gain, attacks in found.items():
