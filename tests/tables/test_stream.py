@@ -131,6 +131,16 @@ def test_arrow_files_lazy_frames_and_dictionaries(tmp_path):
         assert learnt(records, as_stream(data, block_rows=70)).tables[2].fingerprint() == whole
 
 
+@pytest.mark.parametrize(
+    "cells", [[None, 1.5, None, 2.5], [None, "a", None, None], [None] * 4, [None, True, None, False]]
+)
+def test_missing_cells_of_the_first_column_are_rows_like_others(tmp_path, cells):
+    frame = pl.DataFrame({"first": cells, "second": range(4)})
+    frame.write_parquet(tmp_path / "release.parquet")
+    for given in (tmp_path / "release.parquet", frame.lazy()):
+        assert sum(block.height for _, block in as_stream(given).blocks(["second"])) == 4
+
+
 def test_empty_row_groups_and_frames_count_nothing(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
