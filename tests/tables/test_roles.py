@@ -1,6 +1,8 @@
 """Columns that are no attributes: found, named, kept on demand; and attributes that look a little like them stay."""
 
+import datetime as dt
 import re
+import unicodedata
 
 import numpy as np
 import polars as pl
@@ -149,7 +151,7 @@ def test_the_column_with_the_repeated_key_is_named_as_the_one_that_gives_people_
 
 
 def test_keys_are_the_same_however_they_are_written():
-    """Numbers in one table and text in another, capitals, outer blanks; what is missing equals nothing."""
+    """Numbers in one table and text in another, capitals, blanks, zeros; what is missing equals nothing."""
     from whosin.auditing.releases.queries.keys import key_codes, repeated_keys
 
     ages = {"age": [30, 31, 32, 33]}
@@ -158,7 +160,7 @@ def test_keys_are_the_same_however_they_are_written():
     text = as_table({**ages, "id": ["12", "X1", None, "99"], "name": ["Ada Love", "Bob", None, "ann"]})
     numbers = as_table({**ages, "id": [12, 14, None, 99], "name": ["Ada Love", "Bob", None, "ann"]})
     one, two = np.log(4), 2 * np.log(4)
-    expected = {"text": [two, one, 0, 0, two, one, 0, 0], "numbers": [two, one, one, 0, two, 0, 0, 0]}
+    expected = {"text": [two, one, 0, 0, two, one, 0, one], "numbers": [two, one, one, 0, two, 0, 0, one]}
     for release, by_record in ((text, expected["text"]), (numbers, expected["numbers"])):
         assert repeated_keys([train, holdout], release, ["id", "name"]).rarity == pytest.approx(by_record, abs=1e-12)
     sides = key_codes([train, holdout, text], "id")
@@ -244,6 +246,28 @@ def test_a_release_that_repeats_only_whose_a_row_is_gives_them_away(kind):
         assert looked_up(found[0])
     without = as_table(people(5), "synthetic")
     assert not looked_up(wi.audit_synthetic(*sides, without, person="who", rng=0))
+
+
+WRITTEN = {
+    "64 bits": (lambda i: 2**60 + 3 * i + 1, lambda cell: cell),
+    "dates": (lambda i: dt.date(1950, 1, 1) + dt.timedelta(i), lambda cell: cell),
+    "zeros before": (lambda i: i, lambda cell: f"{cell:06d}"),
+    "fractions of zero": (lambda i: i, lambda cell: f"{cell}.0"),
+    "accents": (lambda i: f"José {i * 7919:x}", lambda cell: unicodedata.normalize("NFD", cell)),
+    "blanks": (lambda i: f"Ada  {i * 7919:x}", lambda cell: cell.replace("  ", " ") + " "),
+}
+
+
+@pytest.mark.parametrize("how", WRITTEN)
+def test_people_are_found_however_they_are_written(how):
+    name, write = WRITTEN[how]
+    dealt = [name(int(i)) for i in np.random.default_rng(0).permutation(4 * N)]
+    sides = [pl.DataFrame(people(seed) | {"who": dealt[seed * N : seed * N + N]}) for seed in range(2)]
+    whose = [write(cell) for cell in (*dealt[: N // 2], *dealt[2 * N : 2 * N + N // 2])]
+    release = pl.DataFrame(people(5) | {"who": whose})
+    found = [wi.audit_synthetic(*sides, release, person="who", rng=0, block_rows=rows) for rows in (None, 64)]
+    assert [one.verdict.state for one in found] == ["leak"] * 2
+    assert found[0].advantage == found[1].advantage
 
 
 def test_people_who_are_only_numbered_are_not_looked_up():

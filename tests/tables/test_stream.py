@@ -137,8 +137,8 @@ def test_arrow_files_lazy_frames_and_dictionaries(tmp_path):
 def test_missing_cells_of_the_first_column_are_rows_like_others(tmp_path, cells):
     frame = pl.DataFrame({"first": cells, "second": range(4)})
     frame.write_parquet(tmp_path / "release.parquet")
-    for given in (tmp_path / "release.parquet", frame.lazy()):
-        assert sum(block.height for _, block in as_stream(given).blocks(["second"])) == 4
+    for source in (tmp_path / "release.parquet", frame.lazy()):
+        assert sum(block.height for _, block in as_stream(source).blocks(["second"])) == 4
 
 
 def test_empty_row_groups_and_frames_count_nothing(tmp_path):

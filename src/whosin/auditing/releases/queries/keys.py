@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.tables import Table, TableStream
+from whosin.tables import Table, TableStream, as_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ def repeated_keys(records: Sequence[Table], release: Table | TableStream, names:
     """Look up each record's keys and texts in the release; None without a column to look at.
 
     Given the release, the answer about a record is a function of that record alone. Cells are equal if they are written
-    alike: ADA is Ada, and the number 12 is the text 12. Missing cells repeat nothing. Memory: the different values of
+    alike: ADA is Ada, and the number 12 is the text 012. Missing cells repeat nothing. Memory: the different values of
     the records. Time: one reading of the release a column.
     """
     import polars as pl
@@ -73,14 +73,17 @@ def _cells(table: Table, name: str) -> pl.Series:
 
 
 def _written(cells: pl.Series) -> pl.Series:
-    """Return cells as text, in small letters and without outer blanks; whole numbers as they are counted."""
+    """Return cells as text in small letters, one way to write accents and blanks; whole numbers as they are counted."""
     import polars as pl
 
+    if cells.dtype.is_integer():
+        return cells.cast(pl.String)
     if cells.dtype.is_numeric():
         numbers = cells.cast(pl.Float64).fill_nan(None)
         whole = numbers.cast(pl.Int64, strict=False)
         return whole.cast(pl.String).zip_with((whole == numbers).fill_null(value=False), numbers.cast(pl.String))
-    return cells.cast(pl.String).str.strip_chars().str.to_lowercase()
+    text = cells.cast(pl.String).str.normalize("NFKC").str.strip_chars().str.to_lowercase().str.replace_all(r"\s+", " ")
+    return text.str.replace(r"^(-?)0+(\d)", "${1}${2}").str.replace(r"^(-?\d+)\.0+$", "${1}")
 
 
 def _pieces(release: Table | TableStream, name: str) -> Iterator[pl.Series]:
@@ -89,4 +92,7 @@ def _pieces(release: Table | TableStream, name: str) -> Iterator[pl.Series]:
         yield _written(_cells(release, name))
     else:
         for _, frame in release.blocks([name]):
-            yield _written(frame.get_column(name))
+            cells = frame.get_column(name)
+            if cells.dtype.is_temporal():
+                cells = _cells(as_table({name: cells}), name)
+            yield _written(cells)
