@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
+from dp_accounting.pld.pld_pmf import DensePLDPmf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
@@ -18,7 +19,7 @@ from scipy.special import ndtr
 import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees.allocation import allocation_law
-from whosin.guarantees.losses import roc_of_losses
+from whosin.guarantees.losses import deltas_of_law, law_of_divergence, many_of, roc_of_losses
 from whosin.guarantees.sgd import run_roc
 from whosin.guarantees.steps import outsider_divergence, sampled_divergence, step_of
 
@@ -245,6 +246,34 @@ def test_mass_lost_in_rounding_counts_as_found():
     roc = roc_of_losses(-1, masses, 0.0, 0.5)
     assert roc.tpr(0.0) >= 1e-6 * (1 - 1e-9)
     assert roc.tpr(0.5) >= roc_of_losses(-1, np.array([0.25, 0.25, 0.5]), 0.0, 0.5).tpr(0.5) - 1e-12
+
+
+@pytest.mark.parametrize(("mu", "times", "spacing"), [(1.0, 1, 1e-5), (1.0, 2, 1e-5), (0.3, 1, 3e-6)])
+def test_a_law_on_a_fine_grid_is_never_below_the_normal_one(mu, times, spacing):
+    """Connecting the dots costs next to nothing here: what rounding takes would be seen."""
+    low, high = mu * mu / 2 - 10 * mu, mu * mu / 2 + 10 * mu
+    one = law_of_divergence(lambda losses: sampled_divergence(1 / mu, 1.0, losses), low, high, spacing)
+    epsilons = np.array([-2.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0]) * mu
+    found = deltas_of_law(many_of(one, times), epsilons)
+    with mpmath.workdps(40):
+        root = mu * mpmath.sqrt(times)
+        for epsilon, delta in zip(epsilons.tolist(), found.tolist(), strict=True):
+            at = mpmath.mpf(epsilon) / root
+            exact = mpmath.ncdf(root / 2 - at) - mpmath.exp(epsilon) * mpmath.ncdf(-root / 2 - at)
+            assert exact <= delta <= exact + 1e-7
+
+
+@pytest.mark.parametrize(("mass", "cell"), [(1e-15, 7089), (1e-15, 7093), (1e-12, 7095), (1e-16, 7000), (1e-10, 6990)])
+def test_rates_under_the_least_normal_float_are_rounded_down(mass, cell):
+    """A mass whose share under "out" keeps a digit or two: the loss it stands for is not understated."""
+    masses = np.zeros(cell + 1)
+    masses[0], masses[-1] = 1.0 - mass, mass
+    roc = roc_of_losses(0, masses, 0.0, 0.1)
+    assert roc.slope_for(0.0) >= math.exp(0.1 * cell)
+    with mpmath.workdps(40):
+        exact = mass * (1 - mpmath.exp(mpmath.mpf("-0.05")))
+    law = DensePLDPmf(0.1, 0, masses, 0.0, True)
+    assert deltas_of_law(law, np.array([0.1 * cell - 0.05]))[0] >= float(exact) * (1 - 1e-12)
 
 
 # --- full batches and ends -------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ say so, of which the best is taken:
 * Gaussian: μ = √Σμ² (Dong, Roth and Su 2019, corollary 3.3), exact for Gaussian releases;
 * the product of the worst pairs (Kairouz, Oh and Viswanath 2015; Zhu, Dong and Wang 2022): each
   guarantee's curve becomes a law of the privacy loss, rounded up onto a common grid (connect the dots: Doroshenko et
-  al. 2022), and the laws are convolved by FFT (Google's dp-accounting). The answer is never below the truth.
+  al. 2022), and the laws are convolved by FFT. The answer is never below the truth.
 
 PMP and MIP do not compose: two releases that tell nothing each can tell all together (see :data:`NO_COMPOSITION`).
 """

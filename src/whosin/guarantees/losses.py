@@ -1,9 +1,9 @@
 """Laws of the privacy loss on a grid: rounded up, composed by FFT, and back to a curve.
 
-The divergence of a pair is rounded up onto a grid (connect the dots: Doroshenko et al. 2022) and composed by FFT, both
-by Google's dp-accounting. The composed law is finite, so its curve is piecewise linear: TPR(FPR) = min over ε of
-δ(ε) + e^ε·FPR, exact for the rounded-up law and therefore never below the truth. What the FFT may have moved by its
-rounding has a proven limit (:mod:`whosin.numerics.sums`), and as much mass more is at infinite loss.
+The divergence of a pair is rounded up onto a grid (connect the dots: Doroshenko et al. 2022) and composed by FFT. Laws
+are kept as Google's dp-accounting keeps them. The composed law is finite, so its curve is piecewise linear: TPR(FPR) =
+min over ε of δ(ε) + e^ε·FPR, exact for the rounded-up law and therefore never below the truth. What the FFT may have
+moved by its rounding has a proven limit (:mod:`whosin.numerics.sums`), and as much mass more is at infinite loss.
 """
 
 from __future__ import annotations
@@ -37,14 +37,21 @@ _SHARES = (0.003, 0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.7, 1.0, 1.4, 2.0)  # of the
 
 
 def law_of_divergence(divergence: Callable[[Array], Array], low: float, high: float, spacing: float) -> Any:
-    """Return the law that connects the dots: E_{e^t} at the points of the grid, and what is left at infinite loss."""
+    """Return the law that connects the dots: E_{e^t} at the points of the grid, and what is left at infinite loss.
+
+    With d the fall of E over a cell and h the spacing, mass d + (d - next d)/(e^h - 1) lies at its end. Both terms use
+    the same e^h - 1: one of e^h rounded by itself would be off by eps/h of it, in all cells the same way.
+    """
     from dp_accounting.pld import pld_pmf
 
     first, last = math.floor(low / spacing), math.ceil(high / spacing)
     deltas = divergence(spacing * np.arange(first, last + 1, dtype=np.float64))
     # Divergences fall in t but for their rounding; a rise would be a negative mass. Repaired upwards, the safe way.
     falling = np.maximum.accumulate(deltas[::-1])[::-1]
-    return pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(spacing, first, last, falling).to_dense_pmf()
+    falls = np.concatenate([[0.0], -np.diff(falling), [0.0]])
+    masses = falls[:-1] - np.diff(falls) / math.expm1(spacing)
+    masses[0] += 1.0 - falling[0]
+    return pld_pmf.DensePLDPmf(spacing, first, np.maximum(masses, 0.0), float(falling[-1]), True)
 
 
 def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> Any:
@@ -160,11 +167,12 @@ def deltas_of_law(law: Any, epsilons: Array) -> Array:
 def _sums_from_above(masses: Array, losses: Array) -> tuple[Array, Array]:
     """Running sums of masses under "in", rounded up, and under "out", rounded down, in falling order of loss.
 
-    Mass p at loss l stands for p·e^{-l} under "out", whose rounding grows with the loss.
+    Mass p at loss l stands for p·e^{-l} under "out", whose rounding grows with the loss; under the least normal float
+    three products may round up by as many halves of the last digit.
     """
     with np.errstate(over="ignore"):
         outside = masses * np.exp(-losses) * (1.0 - _EPS * (4.0 + 2.0 * np.abs(losses)))
-    return sums_outwards(masses, outside)
+    return sums_outwards(masses, np.maximum(outside - 2.0 * math.ulp(0.0), 0.0))
 
 
 def sums_outwards(up: Array, down: Array) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """Little noise: limits against somebody who is told about everybody outside a block are never below the truth."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -58,6 +59,17 @@ def test_counts_are_hypergeometric_and_what_is_left_out_is_counted():
     for chances in (inside, outside):
         assert 1.0 - chances.sum() <= left <= 1e-3
     assert outside / inside == pytest.approx((60 - counts) / counts * 100 / 200, rel=1e-7)
+
+
+@pytest.mark.parametrize(("count", "k"), [(10**7, 5 * 10**6), (10**8, 3 * 10**7)])
+def test_counts_of_huge_pools_are_raised_by_more_than_factorials_are_rounded(count, k):
+    counts, inside, outside, left = counts_of(count, k, 500, 1e-4)
+    assert 1.0 - min(inside.sum(), outside.sum()) <= left <= 1e-4
+    for j, p, q in list(zip(counts.tolist(), inside, outside, strict=True))[::8]:
+        ways = math.comb(499, j - 1) * math.prod(Fraction(k - 1 - i, count - 1 - i) for i in range(j - 1))
+        ways *= math.prod(Fraction(count - k - i, count - j - i) for i in range(500 - j))
+        assert ways <= Fraction(float(p)) <= ways * Fraction(1.00002)
+        assert ways * Fraction(500 - j, j) * Fraction(k, count - k) <= Fraction(float(q))
 
 
 def test_every_record_is_in_a_block_of_the_size():

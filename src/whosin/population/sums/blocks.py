@@ -107,7 +107,7 @@ def _best_size(pool: Array, k: int, delta: float) -> int | None:
 
 def counts_of(count: int, k: int, size: int, left_out: float) -> tuple[Indices, Array, Array, float]:
     """How many of a block are drawn: counts, their chances given one of it is in and given it is out, and what is left
-    out of either, at most ``left_out``."""
+    out of either, at most ``left_out``. Logarithms of factorials are rounded: all is raised by more than that."""
     from scipy.special import gammaln
 
     def log_ways(n: int, m: Any) -> Array:
@@ -117,13 +117,14 @@ def counts_of(count: int, k: int, size: int, left_out: float) -> tuple[Indices, 
     inside = log_ways(size - 1, j - 1) + log_ways(count - size, k - j) - log_ways(count - 1, np.array(k - 1))
     outside = log_ways(size - 1, j) + log_ways(count - size, k - j) - log_ways(count - 1, np.array(k))
     p, q = np.exp(inside), np.exp(outside)
+    rounding = 1e-8 + 2.0**-48 * float(gammaln(count + 1))
     middle = int(np.argmax(p + q))
     width = 0
     while True:
         low, high = max(0, middle - width), min(len(j), middle + width + 1)
-        left = 1.0 - min(p[low:high].sum(), q[low:high].sum()) + 1e-8
+        left = 1.0 - min(p[low:high].sum(), q[low:high].sum()) + rounding
         if left <= left_out or high - low == len(j):
-            return j[low:high], p[low:high] * (1.0 + 1e-8), q[low:high] * (1.0 + 1e-8), left
+            return j[low:high], p[low:high] * (1.0 + rounding), q[low:high] * (1.0 + rounding), left
         width += 1
 
 
