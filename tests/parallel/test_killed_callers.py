@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from whosin.cli.errors import clean_errors
 from whosin.parallel import tasks
 from whosin.parallel.journal import Journal
 
@@ -122,3 +123,16 @@ def test_a_command_that_is_told_to_end_keeps_its_journal(tmp_path, jobs):
     assert resumed <= 10 - 3
     whole = subprocess.run([*command, "another"], check=True, **options)
     assert json.loads(done.stdout) == json.loads(whole.stdout)
+
+
+@pytest.mark.parametrize("before", [signal.SIG_IGN, lambda *_: None, signal.SIG_DFL])
+def test_a_host_that_hears_or_ignores_sigterm_still_does_in_a_command(before):
+    during = []
+    command = clean_errors(lambda: during.append(signal.getsignal(signal.SIGTERM)))
+    kept = signal.signal(signal.SIGTERM, before)
+    try:
+        command()
+        assert signal.getsignal(signal.SIGTERM) == before
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+    assert (during[0] == before) == (before != signal.SIG_DFL)

@@ -88,8 +88,9 @@ class _Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _ended_like_an_interrupt() -> Iterator[None]:
-    """Let SIGTERM raise where it would end the process at once; nothing but in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
+    """Let SIGTERM raise where it would end the process at once: in the main thread, and where no host hears it."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 
@@ -97,11 +98,11 @@ def _ended_like_an_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one does not cut the cleaning up short
         raise _Terminated
 
-    before = signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _named(message: str, command: Callable[..., None]) -> str:
