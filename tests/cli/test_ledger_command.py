@@ -165,7 +165,7 @@ def test_verify_and_retract(place):
         (["add", "--name", "x", "--dataset", "d", "--epsilon", -1], "--epsilon must be"),
         (["add", "--name", "x", "--dataset", "d", "--delta", 0.1], "--delta goes with"),
         (["add", "--name", "x", "--dataset", "d", "--eta", 0.1, "--adjacency", "replace"], "--adjacency goes with"),
-        (["add", "--name", "x", "--dataset", "d", "--steps", 3], "needs all of"),
+        (["add", "--name", "x", "--dataset", "d", "--steps", 3], "a DP-SGD run needs"),
         (["add", "--name", "x", "--dataset", "d", "--budget-delta", 0.1], "--budget-delta goes with"),
         (["add", "--name", "x", "--data", "none.csv"], "no such file"),
         (["add", "--name", "x", "--data", "a.csv", "--fingerprint", "b"], "not both"),

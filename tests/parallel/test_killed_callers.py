@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -33,6 +34,16 @@ tasks.run(slow, range(12), n_jobs=2, journal=Journal("journal", "run"))
 """
 
 
+@contextmanager
+def started(command, **options):
+    """A process that ends with the test, whatever fails: one of these sleeps for ten minutes."""
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def wait_until(holds, process=None, seconds=60.0):
     end = time.monotonic() + seconds
     while not holds():
@@ -56,11 +67,11 @@ def kept(path):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_workers_end_with_their_caller(tmp_path, how):
     """Both workers are in the middle of a task of ten minutes."""
-    process = subprocess.Popen([sys.executable, "-c", CALLER], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    with process:
+    pids = lambda: [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]  # noqa: E731
+    with started([sys.executable, "-c", CALLER], cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
         wait_until(lambda: (tmp_path / "journal").exists() and len(kept(tmp_path / "journal")) == 4, process)
-        workers = [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]
-        assert len(workers) == 2
+        wait_until(lambda: len(pids()) == 2, process)
+        workers = pids()
         assert all(is_there(pid) for pid in workers)
         process.send_signal(how)
         assert process.wait(30) == -how
@@ -109,7 +120,7 @@ def test_a_command_that_is_told_to_end_keeps_its_journal(tmp_path, jobs):
     options = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     (tmp_path / "wait").touch()
     fits = lambda: list(tmp_path.glob("fit-*"))  # noqa: E731
-    with subprocess.Popen([*command, "journal"], **options) as process:
+    with started([*command, "journal"], **options) as process:
         wait_until(lambda: len(fits()) >= 5, process)
         time.sleep(0.5)
         process.terminate()
