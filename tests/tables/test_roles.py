@@ -287,6 +287,20 @@ def test_people_who_are_only_numbered_are_not_looked_up():
     assert person_column(None, [*mixed, some]) == person_column("who", [*mixed, as_table({"age": [1]})]) == []
 
 
+@pytest.mark.parametrize("write", [int, "p{}".format, "P{:05d}".format, lambda i: f"{'AB'[i % 2]}{i}"])
+def test_people_numbered_nearly_one_side_after_the_other_are_said_to_differ(write):
+    """The release numbers new people from 0 on, so it meets those who were numbered first: no leak, and it is said."""
+    first, second = [*range(95), *range(150, 155)], [*range(95, 150), *range(155, 200)]
+    numbers = first, second, np.random.default_rng(5).permutation(100)
+    sides = [
+        {name: cells[:100] for name, cells in people(seed).items()} | {"who": [write(int(i)) for i in ids]}
+        for seed, ids in enumerate(numbers)
+    ]
+    with pytest.warns(AssumptionWarning, match=r"differ even without the release \(column: who\)"):
+        found = wi.audit_synthetic(*sides, person="who", rng=0)
+    assert found.records_alone.differs
+
+
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 def test_no_false_alarms_where_people_are_dealt():
     """Ids of 90 people dealt to both sides and to an independent release, which meets some of each."""

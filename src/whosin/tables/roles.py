@@ -41,7 +41,7 @@ from whosin.tables.schema import check_same_names
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
-__all__ = ["ColumnChoice", "attributes", "is_running", "key_columns", "person_column", "said"]
+__all__ = ["ColumnChoice", "as_numbers", "attributes", "is_running", "key_columns", "person_column", "said"]
 
 FEWEST_ROWS = 20
 """Values of fewer rows may be different by chance."""
@@ -49,6 +49,8 @@ CLOSE = 20
 """All different within a span of n²/CLOSE: chance does that with probability below e^(-CLOSE/2)."""
 FIRST_ROWS = 100_000
 """Rows of the release that are looked at."""
+_MOST_DIGITS = 300
+"""Most digits that are read as one number, which is finite then."""
 _ID = re.compile(r"(^|[^a-z])(id|key|uuid|guid|hash|index|idx|nr)$|[a-z](Id|ID)$", re.ASCII)
 _KEYS = CALLED_ID, KEY, TEXTS = (
     "mostly different, and called an id",
@@ -145,14 +147,19 @@ def person_column(person: Any, tables: Sequence[Table | TableStream]) -> list[st
 
 def _people_numbers(column: Column) -> Any:
     """Return different numbers, or those in texts that differ in their digits alone, as they come; None for others."""
-    values = column.values[~column.missing]
-    values = values[np.sort(np.unique(values, return_index=True)[1])]
-    if column.kind != "category" or not len(values):
-        return values if len(values) else None
-    if len({re.sub(r"\d", "", label) for label in column.labels}) > 1:
+    if column.kind == "category" and len({re.sub(r"\d", "", label) for label in column.labels}) > 1:
         return None
+    known, numbers = column.values[~column.missing], as_numbers(column)
+    first = np.sort(np.unique(known, return_index=True)[1])
+    return numbers.values[~column.missing][first] if len(first) and numbers.kind != "category" else None
+
+
+def as_numbers(column: Column) -> Column:
+    """Return texts as the numbers that their digits make, if all have some: in them an order can be seen."""
     digits = [re.sub(r"\D", "", label) for label in column.labels]
-    return np.array([float(part) for part in digits])[values] if all(digits) else None
+    if column.kind != "category" or not digits or not all(0 < len(part) <= _MOST_DIGITS for part in digits):
+        return column
+    return Column("number", "numbers", np.array([*map(float, digits), np.nan])[column.values])
 
 
 def said(left: Mapping[str, str]) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ from whosin.tables import (
 from whosin.tables.columns import Column
 from whosin.tables.look import Preview, preview_of
 from whosin.tables.reading import TEXT, file_ending
-from whosin.tables.roles import ColumnChoice, key_columns, person_column
+from whosin.tables.roles import ColumnChoice, as_numbers, key_columns, person_column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
 __all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
@@ -379,11 +379,18 @@ def _counted_of(parts: Sequence[Any], aside: Aside | None) -> list[Any]:
 def _with_keys(
     records: Sequence[Table], tables: Sequence[Any], keys: RepeatedKeys | None, aside: Aside | None
 ) -> Sequence[Table]:
-    """The counted records, with the columns that are not compared and of which the release repeats a value."""
+    """The counted records, with the columns that are not compared and of which the release repeats a value.
+
+    Texts with digits are told as numbers: people who are numbered one side after the other differ by their order.
+    """
     if keys is None or not keys.repeated:
         return records
-    names = [name for name in tables[0].names if name in {*records[0].names, *keys.repeated}]
-    sides = _counted_of(tables, aside)
+    repeated = set(keys.repeated)
+    names = [name for name in tables[0].names if name in {*records[0].names, *repeated}]
+    sides = [
+        Table(table.names, tuple(as_numbers(part) if name in repeated else part for name, part in table), table.origin)
+        for table in map(as_table, _counted_of(tables, aside))
+    ]
     mixed = [name for name in keys.repeated if len({table.kind(name) for table in sides}) > 1]
     return match_tables(*(as_table(table, categories=mixed) for table in sides), columns=names, at_least=1)
 
