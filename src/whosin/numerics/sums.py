@@ -1,9 +1,10 @@
 """Laws of sums of independent draws, by FFT, with a proven limit on all that rounding can have moved.
 
 Let c = 8·eps·log₂ n. An FFT of n numbers is off by at most c of its own 2-norm (Higham 2002, theorem 24.2: 3.4·eps for
-each factor 2 with weights that are right to the last digit; for factors 3 and 5 a row of 3 or 5 products and sums
-costs less than log₂ 3 and log₂ 5 times 8·eps). A product of complex numbers is off by at most √5/2·eps of itself
-(Brent, Percival and Zimmermann 2007), so a power x^m by squaring by m - 1 times that.
+each factor 2 with weights that are right to the last digit, and 6.1·eps with weights off by 4.5·eps, as products of two
+rounded ones are; for factors 3 and 5 a row of 3 or 5 products and sums costs less than log₂ 3 and log₂ 5 times 8·eps).
+A product of complex numbers is off by at most √5/2·eps of itself (Brent, Percival and Zimmermann 2007), so a power x^m
+by squaring by m - 1 times that.
 
 Let V and X be the transforms of laws v and x, and M and L limits on their largest numbers, computed or true:
 Σ|v| + c√n·‖v‖ and Σ|x| + c√n·‖x‖. Then V·X^m is computed to within √n·(c + 2·eps)·(‖v‖L^m + m·M·L^(m-1)·‖x‖) in the
