@@ -23,6 +23,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import DPSGD, MIP, ApproxDP, GaussianDP, Guarantee, PureDP, RenyiDP, ZeroConcentratedDP
+from whosin.guarantees.dp import dp_of
 from whosin.guarantees.implications.differential import epsilon_at
 from whosin.guarantees.sgd import MOST_STEPS, rate_and_steps, run_roc
 from whosin.numerics.gaussian_noise import noise_for
@@ -85,7 +86,7 @@ def epsilon(
         )
 
     def make(value: float) -> PureDP | ApproxDP:
-        return PureDP(value) if delta == 0.0 else ApproxDP(value, delta)
+        return dp_of(value, delta)
 
     def holds(value: float) -> bool:
         return target.kept(target.of(make(value), prior), least)

@@ -10,6 +10,7 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
+from whosin.cli.options import Force, Json
 from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, SAMPLING, Number, run_of, takes_guarantee
 from whosin.errors import InputTypeError
 
@@ -33,7 +34,6 @@ app.command("serve")(serve.serve)
 app.add_typer(population.app, name="population")
 app.add_typer(ledger.app, name="ledger")
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Prior = Annotated[float, typer.Option(help="Probability that the record is in, before anything is seen.")]
 
 
@@ -44,7 +44,7 @@ def explain(
     guarantee: Any = None,
     prior: Prior = 0.5,
     report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Say what a guarantee means against any membership inference attack."""
@@ -196,7 +196,7 @@ def bounds(
 @clean_errors
 def demo(
     report: Annotated[Path | None, typer.Option(help="Write the report of the audit to this HTML file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
+    force: Force = False,
 ) -> None:
     """Audit two synthetic tables of real patients, explain a training run, check a theorem."""
     from whosin.cli.demo import run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import INPUT, clean_errors
 from whosin.cli.files import split, takes_files
+from whosin.cli.options import Categories, Force, Ignore, Jobs, Json, Keep
 from whosin.cli.show_audit import show
 from whosin.errors import InputTypeError
 
@@ -63,13 +63,9 @@ def audit(
         Strings, typer.Option(help="What the attacker asks; repeat for several. All that fit by default.")
     ] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas; all by default.")] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
-    keep: Annotated[
-        str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")
-    ] = None,
-    categories: Annotated[
-        str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
-    ] = None,
+    ignore: Ignore = None,
+    keep: Keep = None,
+    categories: Categories = None,
     embed: Annotated[
         str | None,
         typer.Option(
@@ -105,9 +101,9 @@ def audit(
         int | None,
         typer.Option(min=1, help="Read a release of text, Parquet or Arrow in blocks of so many rows; large ones are."),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
+    jobs: Jobs = -1,
     report: Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")] = False,
+    force: Force = False,
     individuals: Annotated[
         bool,
         typer.Option("--individuals/--no-individuals", help="With --report: list the most exposed; not by default."),
@@ -115,14 +111,14 @@ def audit(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print all numbers, the assumptions and the method as well.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
     written: Any = None,
 ) -> None:
     """Measure what attackers can learn about who is in the data.
 
     Exit code 1: more than --tolerate is shown. 2: the input is wrong, or allows no verdict.
     """
-    from whosin.cli.retrained import imported
+    from whosin.cli.retrained import audit_generator_again, imported, show_retrained
     from whosin.errors import check_probability
 
     for name, limit in (("--target", target), ("--tolerate", tolerate)):
@@ -133,38 +129,23 @@ def audit(
     tables: dict[str, Any] = {"--train": train, "--holdout": holdout, "--synthetic": synthetic}
     if strict and tolerate is None:
         raise InputTypeError("--strict goes with --tolerate")
-    options = {
-        "columns": split(columns),
+    options: dict[str, Any] = {
         "groups": group,
         "person": person,
-        "prior": prior,
         "confidence_level": confidence_level,
-        "assignment": assignment,
         "tolerate": tolerate,
         "rng": seed,
     }
+    once = {"columns": split(columns), "prior": prior, "assignment": assignment}
+    chosen: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
     written["categories"] = split(categories) or ()
+    found: Any
     if generator is not None:
         if records is None:
             raise InputTypeError("--generator goes with --records")
-        _by_training_again(
-            generator,
-            records,
-            {
-                "trainings": trainings,
-                "release_rows": release_rows,
-                "person": person,
-                "groups": group,
-                "tolerate": tolerate,
-                "confidence_level": confidence_level,
-                "journal": journal,
-                "n_jobs": jobs,
-                "rng": seed,
-            },
-            _Shown(json, top, report, force, individuals, promised, strict),
-        )
-        return
-    if scores is not None:
+        options |= {"trainings": trainings, "release_rows": release_rows, "journal": journal, "n_jobs": jobs}
+        found, target = audit_generator_again(generator, records, **options), None
+    elif scores is not None:
         given = [
             name
             for name, path in {**tables, "--reference": reference, "--records": records}.items()
@@ -174,7 +155,7 @@ def audit(
         given += [name for name, value in useless if value is not None]
         if given:
             raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
-        found: Audit = _of_scores(scores, member_column, {**options, "member_value": member_value}, written)
+        found = _of_scores(scores, member_column, {**options, **once, "member_value": member_value}, written)
     else:
         if records is not None:
             if synthetic is None:
@@ -188,19 +169,20 @@ def audit(
         if train is not None and holdout is None and synthetic is not None:
             if report is not None:
                 raise InputTypeError("--report goes with --holdout: without held-out rows there is no audit to report")
-            chosen = {"columns": split(columns), "ignore": split(ignore) or (), "keep": split(keep) or ()}
-            _without_holdout(train, synthetic, {**chosen, "person": person, "n_jobs": jobs}, json, written)
+            chosen |= {"columns": once["columns"], "person": person, "n_jobs": jobs}
+            _without_holdout(train, synthetic, chosen, json, written)
             return
         if train is None or holdout is None or synthetic is None:
             missing = next(name for name, path in tables.items() if path is None)
             raise InputTypeError(f"give --train, --holdout and --synthetic, or --scores; {missing} is missing")
-        more: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
-        more |= {"query": query or "auto", "block_rows": block_rows, "journal": journal, "n_jobs": jobs}
+        chosen |= {"query": query or "auto", "block_rows": block_rows, "journal": journal, "n_jobs": jobs}
         if embed is not None:
-            more["embed"] = imported("--embed", embed, "my_models:vectors")
-        found = _of_tables(train, holdout, synthetic, reference, {**options, **more}, written)
+            chosen["embed"] = imported("--embed", embed, "my_models:vectors")
+        found = _of_tables(train, holdout, synthetic, reference, {**options, **once, **chosen}, written)
     if json:
         render.emit_json({**found.to_dict(), **_release_answer(found, target), **_compared(found, promised)})
+    elif generator is not None:
+        show_retrained(found, top=top, promised=promised)
     else:
         show(found, top=top, target=target, promised=promised, verbose=verbose)
     if report is not None:
@@ -208,34 +190,6 @@ def audit(
         files = {role: getattr(path, "name", None) or path.origin for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict, printed=not json)
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What is printed and written."""
-
-    json: bool
-    top: int
-    report: Path | None
-    force: bool
-    individuals: bool
-    promised: Guarantee | None
-    strict: bool
-
-
-def _by_training_again(generator: str, records: Path, options: dict[str, Any], shown: _Shown) -> None:
-    """Audit a way of training, and show the answer."""
-    from whosin.cli.retrained import audit_generator_again, show_retrained
-
-    found = audit_generator_again(generator, records, **options)
-    if shown.json:
-        compared = {} if shown.promised is None else {"comparison": found.compare(shown.promised).to_dict()}
-        render.emit_json({**found.to_dict(), **compared})
-    else:
-        show_retrained(found, top=shown.top, promised=shown.promised)
-    if shown.report is not None:
-        render.write_report(found, shown.report, shown.force, guarantee=shown.promised, individuals=shown.individuals)
-    _end(found.verdict, shown.strict, printed=not shown.json)
 
 
 def _end(verdict: Verdict, strict: bool, printed: bool = False) -> None:
@@ -272,13 +226,13 @@ def _without_holdout(train: Any, synthetic: Path, options: dict[str, Any], json:
 
 
 def _promised(epsilon: float | None, delta: float | None) -> Guarantee | None:
-    from whosin.guarantees import ApproxDP, PureDP
+    from whosin.guarantees.dp import dp_of
 
     if epsilon is None:
         if delta is not None:
             raise InputTypeError("--promised-delta goes with --promised-epsilon")
         return None
-    return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    return dp_of(epsilon, delta)
 
 
 def _read(given: Any, written: dict[str, Any]) -> Any:
@@ -361,7 +315,7 @@ def _heard(work: Callable[[], Audit]) -> Audit:
     return found
 
 
-def _release_answer(found: Audit, target: float | None) -> dict[str, Any]:
+def _release_answer(found: Any, target: float | None) -> dict[str, Any]:
     """How many rows may be released; None where that is not known, or where the set-up allows no verdict."""
     if target is None:
         return {}
@@ -370,8 +324,9 @@ def _release_answer(found: Audit, target: float | None) -> dict[str, Any]:
     return {"largest_release": {"target": target, "rows": rows}}
 
 
-def _compared(found: Audit, promised: Guarantee | None) -> dict[str, Any]:
+def _compared(found: Any, promised: Guarantee | None) -> dict[str, Any]:
     """The measurement against a promise; None where the set-up allows no verdict."""
     if promised is None:
         return {}
-    return {"comparison": None if found.problem is not None else found.compare(promised).to_dict()}
+    judged = getattr(found, "problem", None) is None
+    return {"comparison": found.compare(promised).to_dict() if judged else None}

@@ -10,6 +10,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import takes_files
+from whosin.cli.options import Json
 from whosin.errors import InputTypeError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def deletions(
         str | None,
         typer.Option(help="With --requested: column with the probability of drawing each record."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
     written: Any = None,
 ) -> None:
     """Say how many deletion requests need no new training, because the records were probably never used."""

@@ -12,6 +12,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.cli.options import Json
 from whosin.cli.promise import Number, takes_guarantee
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
 
@@ -36,7 +37,6 @@ Address = Annotated[
         "or a file in your data folder.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Data = Annotated[Path | None, typer.Option(help="File that the release was made from; its fingerprint is kept.")]
 Fingerprint = Annotated[str | None, typer.Option(help="Instead of --data: its fingerprint, 64 hexadecimal digits.")]
 Dataset = Annotated[str | None, typer.Option(help="Name of the people behind the data; one name counts together.")]
@@ -268,9 +268,8 @@ def _source(entry: Entry) -> str:
 
 
 def _print(totals: tuple[Total, ...]) -> None:
-    from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = render.console()
     if not totals:
         console.print("No releases are recorded.")
     for total in totals:

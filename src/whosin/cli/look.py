@@ -12,6 +12,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split, takes_files
+from whosin.cli.options import Categories, Ignore, Json, Keep
 from whosin.errors import InputTypeError
 
 if TYPE_CHECKING:
@@ -31,14 +32,10 @@ def look(
     ],
     person: Annotated[str | None, typer.Option(help="Column that says whose row it is.")] = None,
     columns: Annotated[str | None, typer.Option(help="Columns to use, separated by commas.")] = None,
-    ignore: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
-    keep: Annotated[
-        str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")
-    ] = None,
-    categories: Annotated[
-        str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    ignore: Ignore = None,
+    keep: Keep = None,
+    categories: Categories = None,
+    json: Json = False,
     written: Any = None,
 ) -> None:
     """Say what files hold: rows, columns, gaps, overlaps, and what an audit would compare. Nothing else is run."""
@@ -56,10 +53,9 @@ def look(
 
 
 def _print(found: Preview, files: Sequence[Path]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = render.console()
     for table in found.tables:
         people = f", {found.persons[table['role']]} people" if table["role"] in found.persons else ""
         role = f" ({table['role']})" if len(found.tables) > 1 else ""

@@ -5,9 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any, get_type_hints
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
 
-__all__ = ["takes"]
+import typer
+
+__all__ = ["Categories", "Edges", "Force", "Gaps", "Ignore", "Jobs", "Json", "Keep", "Records", "takes"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+Force = Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")]
+Jobs = Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")]
+Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")]
+Gaps = Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")]
+Edges = Annotated[
+    list[str] | None,
+    typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
+]
+Ignore = Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")]
+Keep = Annotated[
+    str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")
+]
+Categories = Annotated[
+    str | None, typer.Option(help="Columns to take as labels although they look like numbers, separated by commas.")
+]
 
 
 def takes(into: str, make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -13,7 +13,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split, takes_files
-from whosin.cli.options import takes
+from whosin.cli.options import Edges, Gaps, Jobs, Json, Records, takes
 from whosin.cli.statistics import numbers_of
 from whosin.errors import InputError, InputTypeError, check_choice
 from whosin.numerics.rounding import at_most
@@ -30,7 +30,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")]
 Delta = Annotated[float, typer.Option(help="δ of the practical guarantee.")]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of a record; longer ones are scaled down.")]
 Columns = Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")]
@@ -73,16 +72,16 @@ def _how(
     person: Annotated[
         str | None, typer.Option(help="Column that says whose row it is: whole persons or households are drawn.")
     ] = None,
-    gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
+    gaps: Gaps = "refuse",
     method: Annotated[str, typer.Option(help="How to compute it; auto takes the best that is quick.")] = "auto",
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn into the data set.")] = 0.5,
     confidence_level: Annotated[float, typer.Option(help="Probability that a sampled limit holds.")] = 0.95,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of sampled methods.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")] = -1,
+    jobs: Jobs = -1,
     journal: Annotated[
         Path | None, typer.Option(help="File that keeps the finished parts of a long run, so that it resumes.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
 ) -> _How:
     options = {
         "method": method, "train_fraction": train_fraction, "confidence_level": confidence_level, "rng": seed,
@@ -112,10 +111,7 @@ def gaussian(
     query: Annotated[
         str, typer.Option(help="What is released: mean, sum, count (cells that are not 0), histogram or regression.")
     ] = "mean",
-    edges: Annotated[
-        list[str] | None,
-        typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
-    ] = None,
+    edges: Edges = None,
     chances: Chances = None,
     how: Any = None,
     written: Any = None,
@@ -309,9 +305,8 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
         about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
         render.emit_json({"columns": names, "dropped": dropped, **about, **result.to_dict()})
         return
-    from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = render.console()
     if dropped:
         console.print(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
     for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=False):

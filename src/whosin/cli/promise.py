@@ -46,6 +46,7 @@ def _guarantee(
 ) -> Any:
     """Return the guarantee that the options name, None if they name none; several are an error."""
     import whosin as wi
+    from whosin.guarantees.dp import dp_of
 
     run = (noise_multiplier, sample_rate, steps, batch_size, dataset_size, epochs)
     is_run = any(value is not None for value in run)
@@ -60,7 +61,7 @@ def _guarantee(
         raise InputTypeError("--sampling goes with --noise-multiplier --sample-rate --steps")
     compared: Any = adjacency or "add_remove"
     if epsilon is not None:
-        return wi.ApproxDP(epsilon, delta, compared) if delta else wi.PureDP(epsilon, compared)
+        return dp_of(epsilon, delta, compared)
     if practical_epsilon is not None:
         return wi.PMP(check_number("practical_epsilon", practical_epsilon, low=0.0), delta or 0.0)
     if mu is not None:

@@ -14,6 +14,7 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import split as listed
 from whosin.cli.files import takes_files
+from whosin.cli.options import Edges, Gaps, Json, Records
 from whosin.cli.statistics import statistics_of
 from whosin.errors import InputError
 from whosin.parallel.storage import whole_file
@@ -29,7 +30,7 @@ ENDINGS = (".json", ".csv", ".npy")
 @clean_errors
 @takes_files
 def protect(
-    records: Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")],
+    records: Records,
     statistic: Annotated[
         list[str],
         typer.Option(
@@ -44,14 +45,11 @@ def protect(
         str, typer.Option(help="Gaussian noise among columns: relative (each in its units) or total (least variance).")
     ] = "relative",
     columns: Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")] = None,
-    edges: Annotated[
-        list[str] | None,
-        typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
-    ] = None,
+    edges: Edges = None,
     quantiles: Annotated[
         str | None, typer.Option(help="With quantiles: which, separated by commas, such as 0.25,0.5,0.75.")
     ] = None,
-    gaps: Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")] = "refuse",
+    gaps: Gaps = "refuse",
     train_fraction: Annotated[float, typer.Option(help="Share of the records that is drawn.")] = 0.5,
     ball: Annotated[
         str | None,
@@ -70,7 +68,7 @@ def protect(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
+    json: Json = False,
     written: Any = None,
 ) -> None:
     """Release a statistic of a random half of the records, with noise that hides who was drawn."""

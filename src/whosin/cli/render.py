@@ -23,6 +23,7 @@ __all__ = [
     "assumptions",
     "bounds_text",
     "check_report",
+    "console",
     "emit_json",
     "facts",
     "guarantee_text",
@@ -107,6 +108,13 @@ def bounds_text(table: BoundsTable) -> None:
     console.print("PPV is the chance that an accused record is a member. * marks the tightest of its quantity.")
     console.print()
     console.print(shown)
+
+
+def console() -> Console:
+    """Return where people read: nothing in a text is taken for markup, and no number is coloured."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def spinner(message: str) -> Any:

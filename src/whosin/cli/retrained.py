@@ -60,9 +60,8 @@ def _required(function: Any) -> int:
 
 def show_retrained(found: RetrainedAudit, *, top: int, promised: Guarantee | None) -> None:
     """Print the verdict and a paragraph, the limits, people, groups, the promise and the assumptions."""
-    from rich.console import Console
 
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = render.console()
     console.print(found.explain())
     shown = render.table("TPR - FPR over trainings", "about", "at least", "at most")
     shown.add_row("in a typical training", *limits(found.advantage))

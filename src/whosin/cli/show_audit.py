@@ -42,12 +42,11 @@ def show(
     verbose : bool
         Print queries, low rates, sizes of the release, assumptions and the method as well.
     """
-    from rich.console import Console
     from rich.text import Text
 
     facts = found.to_dict()
     judged = facts["verdict"]["state"] != "no verdict"
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = render.console()
     said, title = facts["verdict"]["sentence"], facts["verdict"]["title"]
     colour = COLOURS.get(facts["verdict"]["state"], "yellow")
     console.print(Text.assemble((title, f"bold {colour}"), said.removeprefix(title)))

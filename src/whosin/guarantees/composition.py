@@ -42,7 +42,7 @@ from whosin.guarantees import (
     RenyiDP,
     ZeroConcentratedDP,
 )
-from whosin.guarantees.dp import DifferentialPrivacy
+from whosin.guarantees.dp import DifferentialPrivacy, dp_of
 from whosin.guarantees.implications.differential import epsilon_at
 from whosin.guarantees.losses import deltas_of_law, joined, law_of_divergence, many_of, roc_of_law
 from whosin.guarantees.renyi import renyi_at
@@ -231,7 +231,7 @@ def _composed(given: tuple[DifferentialPrivacy, ...], delta: float | None) -> Co
     found.append((math.inf, 1.0, "no bound"))
     epsilon, _, way = min(found, key=lambda way: way[0])
     advantage = min(1.0, *(advantage for _, advantage, _ in found))
-    total = ApproxDP(epsilon, target, adjacency) if target > 0.0 else PureDP(epsilon, adjacency)  # type: ignore[arg-type]
+    total = dp_of(epsilon, target, adjacency)  # type: ignore[arg-type]
     return Composition(total, advantage, added, normal, way, len(given))
 
 
@@ -256,7 +256,7 @@ def _by_sum(parts: list[DifferentialPrivacy], adjacency: str) -> PureDP | Approx
         return None
     moved = [part.implies(ApproxDP, adjacency=adjacency) for part in plain]
     epsilon, delta = sum_up(part.epsilon for part in moved), min(1.0, sum_up(part.delta for part in moved))
-    return ApproxDP(epsilon, delta, adjacency) if delta > 0.0 else PureDP(epsilon, adjacency)  # type: ignore[arg-type]
+    return dp_of(epsilon, delta, adjacency)  # type: ignore[arg-type]
 
 
 def _mu(part: DifferentialPrivacy, adjacency: str) -> float | None:

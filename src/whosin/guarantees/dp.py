@@ -244,6 +244,11 @@ class GaussianDP(DifferentialPrivacy):
         return self.roc if self.adjacency == "replace" else shifted_normal_roc(2.0 * self.mu)
 
 
+def dp_of(epsilon: float, delta: float | None, adjacency: Adjacency = "add_remove") -> PureDP | ApproxDP:
+    """Return (ε, δ)-DP, as pure DP where δ is 0 or not given."""
+    return ApproxDP(epsilon, delta, adjacency) if delta else PureDP(epsilon, adjacency)
+
+
 def close_pair_roc(epsilon: float, delta: float) -> Roc:
     """Return the curve of all pairs that are (ε, δ)-close in both directions (Kairouz et al. 2015)."""
     if math.isinf(epsilon) or delta >= 1.0:

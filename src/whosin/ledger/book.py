@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -169,7 +170,9 @@ class Ledger:
 
         def make(session: Session) -> dict[str, Any]:
             if budget is not None:
-                budget.check(_with(session, body, guarantee, budget))
+                new = Entry.from_row(session.head().entries + 1, json.dumps(body), "", "")
+                group = [*related(session, new.fingerprint, new.dataset), new]
+                budget.check(_total(session, group, budget.delta))
             return body
 
         if budget is not None:
@@ -276,22 +279,6 @@ def _maybe_text(name: str, value: str | None) -> str | None:
 def _total(session: Session, group: list[Entry], delta: float | None) -> Total:
     numbers = [entry.number for entry in group if entry.action == "release"]
     return total_of(group, session.where("about", numbers), delta=delta)
-
-
-def _with(session: Session, body: dict[str, Any], guarantee: Guarantee | None, budget: Budget) -> Total:
-    """The total as it would be with the new release."""
-    group = related(session, body.get("fingerprint"), body.get("dataset"))
-    numbers = [entry.number for entry in group if entry.action == "release"]
-    new = Entry(
-        number=session.head().entries + 1,
-        action="release",
-        at=datetime.fromisoformat(body["at"]),
-        name=body["name"],
-        fingerprint=body.get("fingerprint"),
-        dataset=body.get("dataset"),
-        guarantee=guarantee,
-    )
-    return total_of([*group, new], session.where("about", numbers), delta=budget.delta)
 
 
 def _certified(certificate: Any) -> tuple[Guarantee | None, str]:

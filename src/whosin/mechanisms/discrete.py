@@ -21,6 +21,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import ApproxDP, MembershipPrivacy, PureDP
+from whosin.guarantees.dp import dp_of
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records, check_cells
 from whosin.mechanisms.sources import SecureSource, Source, check_source
 
@@ -63,7 +64,7 @@ class RandomizedResponse(FiniteMechanism):
 
     def guarantee(self, adjacency: Literal["add_remove", "replace"] = "add_remove") -> PureDP | ApproxDP:
         """Return the guarantee: any change of records changes the answer at most once."""
-        return PureDP(self.epsilon, adjacency) if self.delta == 0.0 else ApproxDP(self.epsilon, self.delta, adjacency)
+        return dp_of(self.epsilon, self.delta, adjacency)
 
 
 class Exponential(FiniteMechanism):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import Any, ClassVar
@@ -236,14 +237,22 @@ def _trailing_zeros(words: Words) -> NDArray[np.int64]:
     return np.where(words == 0, 64, exponent.astype(np.int64) - 1)
 
 
-def _even_run(source: Source, start: Words) -> NDArray[np.bool_]:
-    """Return whether a falling run of uniforms below ``start`` has even length: probability exp(-start)."""
+def _even_run(
+    source: Source, start: Words, passes: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None
+) -> NDArray[np.bool_]:
+    """Return whether a falling run of uniforms below ``start`` has even length: probability exp(-start).
+
+    ``passes`` says of the runs with these numbers whether their next step counts; one of probability p makes it
+    exp(-p·start).
+    """
     even = np.ones(start.size, dtype=bool)
     last = start.copy()
     running = np.arange(start.size)
     while running.size:
         drawn = source.digits(running.size)
         falls = drawn < last[running]
+        if passes is not None:
+            falls &= passes(running)
         running = running[falls]
         last[running] = drawn[falls]
         even[running] ^= True
@@ -261,18 +270,12 @@ def _keep_fraction(source: Source, k: NDArray[np.int64], x: Words) -> NDArray[np
 
 def _one_keep(source: Source, k: NDArray[np.int64], x: Words) -> NDArray[np.bool_]:
     """Return True with probability exp(-x(2k+x)/(2k+2)): a falling run whose every step also passes (2k+x)/(2k+2)."""
-    even = np.ones(k.size, dtype=bool)
-    last = x.copy()
-    running = np.arange(k.size)
-    while running.size:
-        drawn = source.digits(running.size)
-        share = source.below(2 * k[running] + 2)
-        passes = (share < 2 * k[running]) | ((share == 2 * k[running]) & (source.digits(running.size) < x[running]))
-        goes_on = (drawn < last[running]) & passes
-        running = running[goes_on]
-        last[running] = drawn[goes_on]
-        even[running] ^= True
-    return even
+
+    def passes(running: NDArray[np.int64]) -> NDArray[np.bool_]:
+        share, twice = source.below(2 * k[running] + 2), 2 * k[running]
+        return np.asarray((share < twice) | ((share == twice) & (source.digits(running.size) < x[running])))
+
+    return _even_run(source, x, passes)
 
 
 @cache

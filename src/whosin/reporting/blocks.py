@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from whosin.numerics.rounding import sentence
+
 __all__ = [
     "Block", "Card", "Code", "Fold", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text",
+    "assumed", "untested",
 ]  # fmt: skip
 
 
@@ -136,6 +139,16 @@ class Section:
     """Whether half the width suffices, beside another section, where there is room."""
     folded: bool = False
     """Whether it is opened by who wants to read it."""
+
+
+def assumed(lines: Sequence[str], *before: Block) -> Section:
+    """Return the section on what a result rests on."""
+    return Section("assumed", "What was assumed", [*before, Items([sentence(line) for line in lines])], folded=True)
+
+
+def untested(lines: Sequence[str], title: str = "What was not tested") -> Section:
+    """Return the section on what a result says nothing about."""
+    return Section("untested", title, [Items(lines)], folded=True)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from whosin.numerics.rounding import confidence, count, percent_up, sentence
 from whosin.protection import Certificate, Release
-from whosin.reporting.blocks import Block, Code, Grid, Items, Report, Section, Text
+from whosin.reporting.blocks import Block, Code, Grid, Report, Section, Text, assumed, untested
 from whosin.reporting.promise import promise_numbers, promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -31,13 +31,8 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
     sections += [
         Section("picture", "The picture", promise_pictures(certificate.mip)),
         Section("numbers", "The numbers", promise_numbers(certificate.mip)),
-        Section("assumed", "What was assumed", [Items([sentence(line) for line in certificate.assumes])], folded=True),
-        Section(
-            "untested",
-            "What was not tested, and is not protected",
-            [Items(list(map(sentence, certificate.not_protected)))],
-            folded=True,
-        ),
+        assumed(certificate.assumes),
+        untested(list(map(sentence, certificate.not_protected)), "What was not tested, and is not protected"),
         Section("method", "How the limit was obtained", [_method(certificate)], folded=True),
         reproduce(
             setting,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from whosin.auditing import Comparison, OneRunComparison
-from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, percent_down, percent_up, sentence
-from whosin.reporting.blocks import Block, Fold, Grid, Items, Report, Section, Text
+from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, percent_down, percent_up
+from whosin.reporting.blocks import Block, Fold, Grid, Report, Section, Text, assumed, untested
 from whosin.reporting.promise import promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -22,16 +22,11 @@ def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -
         ),
         Section("answer", "The answer", promised_against_measured(result, prior=0.5)),
         Section("picture", "The picture of the promise", promise_pictures(guarantee)),
-        Section(
-            "assumed",
-            "What was assumed",
-            [
-                Text("The promise speaks of this comparison, and the measurement has to be of the same one:"),
-                Items([sentence(line) for line in guarantee.assumes]),
-            ],
-            folded=True,
+        assumed(
+            guarantee.assumes,
+            Text("The promise speaks of this comparison, and the measurement has to be of the same one:"),
         ),
-        Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True),
+        untested(_UNTESTED),
         reproduce(
             setting,
             call=f"….compare(wi.{guarantee!r})",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from whosin.auditing import OneRunAudit
-from whosin.numerics.rounding import at_least, confidence, count, percent, percent_up, sentence
-from whosin.reporting.blocks import Grid, Items, Picture, Pictures, Report, Section, Text
+from whosin.numerics.rounding import at_least, confidence, count, percent, percent_up
+from whosin.reporting.blocks import Grid, Picture, Pictures, Report, Section, Text, assumed, untested
 from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.painting import Axis, Line, as_percent, chart
 from whosin.reporting.provenance import Setting, reproduce
@@ -42,13 +42,10 @@ def _sections(result: OneRunAudit, setting: Setting) -> Iterator[Section]:
     yield Section("picture", "The picture", [Text(_READ), Pictures([_picture(result)])])
     yield Section("numbers", "The numbers", [_ways(result), _claims(result)])
     if setting.guarantee is not None:
-        yield Section(
-            "promise",
-            "Promised versus measured",
-            promised_against_measured(result.compare(setting.guarantee), prior=0.5),
-        )
-    yield Section("assumed", "What was assumed", [Items([sentence(line) for line in result.assumes])], folded=True)
-    yield Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True)
+        found = promised_against_measured(result.compare(setting.guarantee), prior=0.5)
+        yield Section("promise", "Promised versus measured", found)
+    yield assumed(result.assumes)
+    yield untested(_UNTESTED)
     yield reproduce(
         setting,
         call=f"wi.audit_one_run(scores, included, guesses=…, delta={result.delta!r}, "

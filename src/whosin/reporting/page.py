@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, overload
@@ -19,15 +19,34 @@ from whosin.numerics.rounding import clean
 from whosin.parallel.storage import whole_file
 from whosin.population import PopulationPrivacy
 from whosin.protection import Certificate, Release
+from whosin.reporting.audit import audit_report
 from whosin.reporting.blocks import Report
+from whosin.reporting.certificate import certificate_report
+from whosin.reporting.comparison import comparison_report
+from whosin.reporting.one_run import one_run_report
 from whosin.reporting.pdf import check_pdf, to_pdf
+from whosin.reporting.population import population_report
+from whosin.reporting.promise import guarantee_report
 from whosin.reporting.provenance import Setting
+from whosin.reporting.retrained import retrained_report
+from whosin.reporting.several import several_report
 
 __all__ = ["report"]
 
 Measured = Audit | OneRunAudit | RetrainedAudit
 Single = Measured | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
 Result = Single | Mapping[str, Audit]
+_REPORTS: tuple[tuple[Any, Callable[[Any, Setting], Report]], ...] = (
+    (Audit, audit_report),
+    (Mapping, several_report),
+    (OneRunAudit, one_run_report),
+    (RetrainedAudit, retrained_report),
+    (Comparison | OneRunComparison, comparison_report),
+    (Guarantee, guarantee_report),
+    (PopulationPrivacy, population_report),
+    (Release | Certificate, certificate_report),
+)
+"""What writes the report of each kind of result."""
 
 
 @overload
@@ -135,7 +154,8 @@ def report(
         _check_files(files),
     )
     heading = _check_text("title", title)
-    _check_extras()
+    if find_spec("jinja2") is None:
+        raise missing_extra("reports need Jinja2", "report")
     page = _render(_build(result, setting), heading, setting.date, _names_records(result, setting))
     if target is None:
         return page
@@ -144,30 +164,8 @@ def report(
 
 
 def _build(result: Result, setting: Setting) -> Report:
-    from whosin.reporting.audit import audit_report
-    from whosin.reporting.certificate import certificate_report
-    from whosin.reporting.comparison import comparison_report
-    from whosin.reporting.one_run import one_run_report
-    from whosin.reporting.population import population_report
-    from whosin.reporting.promise import guarantee_report
-    from whosin.reporting.retrained import retrained_report
-    from whosin.reporting.several import several_report
-
-    if isinstance(result, Audit):
-        return audit_report(result, setting)
-    if isinstance(result, Mapping):
-        return several_report(result, setting)
-    if isinstance(result, OneRunAudit):
-        return one_run_report(result, setting)
-    if isinstance(result, RetrainedAudit):
-        return retrained_report(result, setting)
-    if isinstance(result, Comparison | OneRunComparison):
-        return comparison_report(result, setting)
-    if isinstance(result, Guarantee):
-        return guarantee_report(result, setting)
-    if isinstance(result, PopulationPrivacy):
-        return population_report(result, setting)
-    return certificate_report(result, setting)
+    make = next(make for kind, make in _REPORTS if isinstance(result, kind))
+    return make(result, setting)
 
 
 def _names_records(result: Result, setting: Setting) -> bool:
@@ -330,11 +328,6 @@ def _check_date(date: Any) -> datetime.date:
     if not isinstance(date, datetime.date):
         raise InputTypeError(f"date must be a datetime.date, got {_glimpse(date)} of type {type(date).__name__}")
     return date.date() if isinstance(date, datetime.datetime) else date
-
-
-def _check_extras() -> None:
-    if find_spec("jinja2") is None:
-        raise missing_extra("reports need Jinja2", "report")
 
 
 def _glimpse(value: Any) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.numerics.rounding import about, at_least, at_most, clean, confidence, count, percent_up, sentence
+from whosin.numerics.rounding import about, at_least, at_most, clean, confidence, count, percent_up
 from whosin.population import PopulationPrivacy
 from whosin.reporting.audit import LEFT_OUT
-from whosin.reporting.blocks import Block, Grid, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.blocks import Block, Grid, Picture, Pictures, Report, Section, Text, assumed, untested
 from whosin.reporting.painting import Axis, Line, chart
 from whosin.reporting.promise import NOT_PROMISED
 from whosin.reporting.provenance import Setting, reproduce
@@ -33,13 +33,8 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
         Section("answer", "The answer", _answer(result)),
         Section("picture", "The picture", _picture(result)),
         Section("who", "Who is at risk", _at_risk(result, setting)),
-        Section(
-            "assumed",
-            "What was assumed",
-            [Items([sentence(line) for line in result.assumes])],
-            folded=True,
-        ),
-        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)], folded=True),
+        assumed(result.assumes),
+        untested(NOT_PROMISED, "What was not tested, and is not promised"),
         Section(
             "method",
             "How it was computed",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from whosin.guarantees import Guarantee
-from whosin.numerics.rounding import at_most, percent, percent_down, percent_up, sentence
-from whosin.reporting.blocks import Block, Grid, Items, Pictures, Report, Section, Text
+from whosin.numerics.rounding import at_most, percent, percent_down, percent_up
+from whosin.reporting.blocks import Block, Grid, Pictures, Report, Section, Text, assumed, untested
 from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -37,8 +37,8 @@ def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
         Section("answer", "The answer", [Text(_in_onesentence(guarantee), "answer"), Text(guarantee.explain())]),
         Section("picture", "The picture", promise_pictures(guarantee)),
         Section("numbers", "The numbers", promise_numbers(guarantee)),
-        Section("assumed", "What was assumed", [Items([sentence(line) for line in guarantee.assumes])], folded=True),
-        Section("untested", "What was not tested, and is not promised", [Items(NOT_PROMISED)], folded=True),
+        assumed(guarantee.assumes),
+        untested(NOT_PROMISED, "What was not tested, and is not promised"),
         reproduce(setting, call=f"wi.{guarantee!r}"),
     )
     return Report("What is promised to the people in the data?", "report of a guarantee", sections)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from whosin.auditing.runs import RetrainedAudit
-from whosin.numerics.rounding import about, at_least, at_most, confidence, count, percent, sentence
-from whosin.reporting.blocks import Card, Grid, Items, Picture, Pictures, Report, Section, Text
+from whosin.numerics.rounding import about, at_least, at_most, confidence, count, percent
+from whosin.reporting.blocks import Card, Grid, Picture, Pictures, Report, Section, Text, assumed, untested
 from whosin.reporting.comparison import promised_against_measured
 from whosin.reporting.painting import Line, chart, gauge
 from whosin.reporting.provenance import Setting, reproduce
@@ -58,8 +58,8 @@ def _sections(result: RetrainedAudit, setting: Setting) -> Iterator[Section]:
     if setting.guarantee is not None:
         found = promised_against_measured(result.compare(setting.guarantee), prior=0.5)
         yield Section("promise", "Promised versus measured", found)
-    yield Section("assumed", "What was assumed", [Items([sentence(line) for line in result.assumes])], folded=True)
-    yield Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True)
+    yield assumed(result.assumes)
+    yield untested(_UNTESTED)
     yield reproduce(
         setting,
         call=f"wi.audit_retrained(model, records, trainings={len(result.scores.coins)}, "

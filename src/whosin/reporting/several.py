@@ -21,7 +21,7 @@ from whosin.numerics.rounding import (
     percent_up,
     sentence,
 )
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text
+from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text, untested
 from whosin.reporting.painting import Interval, intervals
 from whosin.reporting.provenance import Setting, reproduce
 
@@ -65,7 +65,7 @@ def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Sectio
     if setting.guarantee is not None:
         yield Section("promise", "Promised versus measured", _promise(results, setting.guarantee))
     yield Section("assumed", "What was assumed", _assumed(results), folded=True)
-    yield Section("untested", "What was not tested", [Items(_UNTESTED)], folded=True)
+    yield untested(_UNTESTED)
     methods = Items([f"{name}: {found.method}." for name, found in results.items()])
     yield Section("method", "How it was measured", [methods], folded=True)
     yield reproduce(

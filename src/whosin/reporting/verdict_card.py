@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from whosin.numerics.rounding import about, at_least, at_most, confidence, count, of_hundred, percent
@@ -28,16 +29,13 @@ def card_of(facts: Facts) -> Card:
     card = Card(verdict["state"], verdict["title"], verdict["headline"], details)
     if verdict["state"] == "no verdict":
         to_do = ("Publish nothing on the strength of these numbers.", "Mend the set-up as said above, and audit again.")
-        return Card(card.state, card.title, card.headline, card.details, to_do=to_do)
+        return replace(card, to_do=to_do)
     share, note = _picked(facts)
     level = f"{confidence(found['confidence_level'])} limits"
     tolerate = verdict["tolerate"]
     tolerated = "" if tolerate is None else f"; tolerated is {tolerate:g}"
-    return Card(
-        card.state,
-        card.title,
-        card.headline,
-        card.details,
+    return replace(
+        card,
         people=painting.people(share, f"{round(100 * share)} of 100 people stand out: {note}"),
         people_note=note,
         gauge=painting.gauge(

@@ -9,6 +9,7 @@ import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.accountants import pairs_of
+from whosin.guarantees.dp import dp_of
 from whosin.guarantees.summary import facts
 from whosin.numerics.rounding import about, at_least, at_most, confidence, percent, percent_up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
@@ -20,7 +21,7 @@ def guarantee_of(query: ExplainQuery) -> Guarantee:
     """Return the guarantee that was asked about."""
     compared = query.adjacency
     if query.kind == "dp":
-        return wi.ApproxDP(query.epsilon, query.delta, compared) if query.delta else wi.PureDP(query.epsilon, compared)
+        return dp_of(query.epsilon, query.delta, compared)
     if query.kind == "gdp":
         return wi.GaussianDP(query.mu, compared)
     if query.kind == "mip":

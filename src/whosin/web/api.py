@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -23,7 +22,7 @@ from whosin.web.models import (
     ExplainAnswer,
     ExplainQuery,
 )
-from whosin.web.service import Office, office_of, waited_for
+from whosin.web.service import Office, office_of
 from whosin.web.uploads import ROLES
 
 __all__ = ["router"]
@@ -66,15 +65,13 @@ def _upload_form() -> dict[str, Any]:
 @router.get("/explain", response_model=ExplainAnswer, responses=_errors(422, 429))
 async def explain(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> ExplainAnswer:
     """Say what a guarantee means against any attacker."""
-    ask, apart = partial(office.desk.answer, answers.answer_explanation, query), query.kind in HEAVY
-    return await waited_for(request, lambda gone: ask(apart=apart, gone=gone))
+    return await office.answer(request, answers.answer_explanation, query, heavy=query.kind in HEAVY)
 
 
 @router.get("/calibrate", response_model=CalibrateAnswer, responses=_errors(422, 429))
 async def calibrate(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> CalibrateAnswer:
     """Turn a tolerable risk into parameters, rounded so that the risk is kept."""
-    ask, apart = partial(office.desk.answer, answers.answer_calibration, query), query.find in HEAVY
-    return await waited_for(request, lambda gone: ask(apart=apart, gone=gone))
+    return await office.answer(request, answers.answer_calibration, query, heavy=query.find in HEAVY)
 
 
 @router.get("/audits", response_model=AuditList, responses=_errors())

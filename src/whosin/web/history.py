@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ CREATE TABLE IF NOT EXISTS audits (
     has_report INTEGER NOT NULL DEFAULT 0
 )
 """
-_COLUMNS = "id, name, kind, options, files, created, started, finished, state, error, summary, has_report"
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,10 @@ class Entry:
     summary: Mapping[str, Any] | None
     """The numbers that stay when report and details are removed: no record is named in them."""
     has_report: bool
+
+
+_COLUMNS = [column.name for column in fields(Entry)]
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM audits"
 
 
 class History:
@@ -123,12 +126,12 @@ class History:
 
     def get(self, key: str) -> Entry | None:
         """Return one audit, or None."""
-        found = self._do(f"SELECT {_COLUMNS} FROM audits WHERE id = ?", (key,))
+        found = self._do(f"{_SELECT} WHERE id = ?", (key,))
         return _entry(found[0]) if found else None
 
     def all(self) -> list[Entry]:
         """Return every audit, the newest first."""
-        return [_entry(row) for row in self._do(f"SELECT {_COLUMNS} FROM audits ORDER BY created DESC, rowid DESC")]
+        return [_entry(row) for row in self._do(f"{_SELECT} ORDER BY created DESC, rowid DESC")]
 
     def count(self, *states: str) -> int:
         """Return the number of audits in these states, or of all."""
@@ -142,18 +145,7 @@ class History:
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
-    key, name, kind, options, files, created, started, finished, state, error, summary, has_report = row
-    return Entry(
-        key,
-        name,
-        kind,
-        json.loads(options),
-        json.loads(files),
-        created,
-        started,
-        finished,
-        state,
-        error,
-        None if summary is None else json.loads(summary),
-        bool(has_report),
-    )
+    known = dict(zip(_COLUMNS, row, strict=True))
+    for name in ("options", "files", "summary"):
+        known[name] = None if known[name] is None else json.loads(known[name])
+    return Entry(**{**known, "has_report": bool(known["has_report"])})

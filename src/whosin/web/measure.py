@@ -13,7 +13,6 @@ from whosin.errors import AssumptionWarning, InputError
 
 if TYPE_CHECKING:
     from whosin.auditing import Audit
-    from whosin.guarantees import Guarantee
     from whosin.tables import Table
 
 __all__ = ["look_at", "measure", "names_of", "without_names"]
@@ -42,6 +41,7 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
     Raises an error of :mod:`whosin.errors` for whatever is wrong with the files or the options.
     """
     import whosin as wi
+    from whosin.guarantees.dp import dp_of
 
     options, files = request["options"], request["files"]
     tables = _tables(folder, request)
@@ -52,12 +52,10 @@ def measure(folder: Path, request: Mapping[str, Any], progress: Progress) -> Mea
 
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always", AssumptionWarning)
-        if request["kind"] == "scores":
-            found = _of_scores(tables["scores"], options, work)
-        else:
-            found = _of_tables(tables, options, work)
+        found = _audited(tables, options, work)
         remarks = [str(warning.message) for warning in heard if issubclass(warning.category, AssumptionWarning)]
-    promised = _promised(options)
+    epsilon = options["promised_epsilon"]
+    promised = None if epsilon is None else dp_of(epsilon, options["promised_delta"])
     for number, part in enumerate(_ON_DEMAND, 1):
         getattr(found, part, None)
         progress(_AUDIT_SHARE + 0.15 * number / len(_ON_DEMAND))
@@ -151,55 +149,20 @@ def _check_size(role: str, rows: int, columns: int, request: Mapping[str, Any]) 
             raise InputError(f"{role} must have at most {limit:,} {what} on this server, got {count:,}")
 
 
-def _of_tables(tables: Mapping[str, Table], options: Mapping[str, Any], progress: Progress) -> Audit:
+def _audited(tables: Mapping[str, Table], options: Mapping[str, Any], progress: Progress) -> Audit:
+    from whosin.auditing.measuring.score_table import audit_score_table
     from whosin.auditing.releases.synthetic import audit_synthetic
 
-    return audit_synthetic(
-        tables["train"],
-        tables["holdout"],
-        tables["synthetic"],
-        reference=tables.get("reference"),
-        ignore=options["ignore"],
-        keep=options["keep"],
-        columns=options["columns"] or None,
-        groups=options["groups"] or None,
-        person=options["person"],
-        tolerate=options["tolerate"],
-        prior=options["prior"],
-        confidence_level=options["confidence_level"],
-        assignment=options["assignment"],
-        n_jobs=-1,
-        rng=options["seed"],
-        progress=progress,
-    )
-
-
-def _of_scores(table: Table, options: Mapping[str, Any], progress: Progress) -> Audit:
-    from whosin.auditing.measuring.score_table import audit_score_table
-
-    return audit_score_table(
-        table,
-        options["member_column"],
-        member_value=options["member_value"],
-        columns=options["columns"],
-        groups=options["groups"],
-        person=options["person"],
-        tolerate=options["tolerate"],
-        prior=options["prior"],
-        confidence_level=options["confidence_level"],
-        assignment=options["assignment"],
-        rng=options["seed"],
-        progress=progress,
-    )
-
-
-def _promised(options: Mapping[str, Any]) -> Guarantee | None:
-    from whosin.guarantees import ApproxDP, PureDP
-
-    epsilon, delta = options["promised_epsilon"], options["promised_delta"]
-    if epsilon is None:
-        return None
-    return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    given: dict[str, Any] = {
+        name: options[name] for name in ("person", "tolerate", "prior", "confidence_level", "assignment")
+    }
+    given |= {name: options[name] or None for name in ("columns", "groups")}
+    given |= {"rng": options["seed"], "progress": progress}
+    if "scores" in tables:
+        truth = {name: options[name] for name in ("member_column", "member_value")}
+        return audit_score_table(tables["scores"], **truth, **given)
+    given |= {"reference": None, **tables, "ignore": options["ignore"], "keep": options["keep"]}
+    return audit_synthetic(**given, n_jobs=-1)
 
 
 def without_names(details: Mapping[str, Any]) -> dict[str, Any]:

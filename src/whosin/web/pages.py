@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
@@ -21,7 +20,7 @@ from whosin.web.guard import HEALTH, LOGIN, set_session
 from whosin.web.login_page import door
 from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
-from whosin.web.service import Office, Unknown, office_of, waited_for
+from whosin.web.service import Office, Unknown, office_of
 from whosin.web.settings import Settings
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 from whosin.web.tools import Tool
@@ -46,6 +45,11 @@ def _page(office: Office, tab: str, template: str | None = None, **values: Any) 
         f"{template or tab}.html.j2", tab=tab, tabs=tabs_of(office.settings), csrf=office.access.csrf, **values
     )
     return HTMLResponse(page)
+
+
+def _part(template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a part of a page, which takes the place of what was there."""
+    return HTMLResponse(render(f"{template}.html.j2", **values), status)
 
 
 @router.get("/")
@@ -111,42 +115,38 @@ def style() -> Response:
 @router.get("/explain")
 async def explain_page(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Show what a guarantee means."""
-    answer = await waited_for(request, lambda gone: _explained(query, office, gone))
+    answer = await _explained(query, request, office)
     return _page(office, "explain", query=query, sliders=filled(EXPLAIN, query), **answer)
 
 
 @router.get("/explain/answer")
 async def explain_answer(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the sliders."""
-    return HTMLResponse(
-        render("answer.html.j2", **await waited_for(request, lambda gone: _explained(query, office, gone)))
-    )
+    return _part("answer", **await _explained(query, request, office))
 
 
-def _explained(query: ExplainQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
-    sentence, blocks = office.desk.answer(views.explained, query, apart=query.kind in HEAVY, gone=gone)
+async def _explained(query: ExplainQuery, request: Request, office: Office) -> dict[str, Any]:
+    sentence, blocks = await office.answer(request, views.explained, query, heavy=query.kind in HEAVY)
     return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/calibrate")
 async def calibrate_page(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Show which parameters keep a risk."""
-    answer = await waited_for(request, lambda gone: _calibrated(query, office, gone))
+    answer = await _calibrated(query, request, office)
     return _page(office, "calibrate", query=query, sliders=filled(CALIBRATE, query), **answer)
 
 
 @router.get("/calibrate/answer")
 async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
     """Return what follows the wishes."""
-    return HTMLResponse(
-        render("answer.html.j2", **await waited_for(request, lambda gone: _calibrated(query, office, gone)))
-    )
+    return _part("answer", **await _calibrated(query, request, office))
 
 
-def _calibrated(query: CalibrateQuery, office: Office, gone: threading.Event | None = None) -> dict[str, Any]:
+async def _calibrated(query: CalibrateQuery, request: Request, office: Office) -> dict[str, Any]:
     """Return the parameters; a wish that cannot be fulfilled is an answer too."""
     try:
-        sentence, blocks = office.desk.answer(views.calibrated, query, apart=query.find in HEAVY, gone=gone)
+        sentence, blocks = await office.answer(request, views.calibrated, query, heavy=query.find in HEAVY)
     except (ValueError, TypeError) as error:
         return {"sentence": f"This cannot be done: {error}.", "blocks": []}
     return {"sentence": sentence, "blocks": blocks}
@@ -184,26 +184,26 @@ def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
 async def look(request: Request, office: In) -> HTMLResponse:
     """Return what the files of a form hold, before anything is run."""
     found, names = await office.look(request)
-    return HTMLResponse(render("looked.html.j2", blocks=preview_blocks(found, names)))
+    return _part("looked", blocks=preview_blocks(found, names))
 
 
 @router.post("/audit/sample")
 def sample(office: In) -> HTMLResponse:
     """Audit sample data, and show how far it is."""
-    return HTMLResponse(render("status.html.j2", **_status(office, office.sample().id)), status_code=202)
+    return _part("status", 202, **_status(office, office.sample().id))
 
 
 @router.post("/audit/{key}/cancel")
 def cancel(key: str, office: In) -> HTMLResponse:
     """End an audit."""
-    return HTMLResponse(render("status.html.j2", **_status(office, office.cancel(key).id)))
+    return _part("status", **_status(office, office.cancel(key).id))
 
 
 @router.post("/audit/{key}/name")
 async def rename(key: str, request: Request, office: In) -> HTMLResponse:
     """Give an audit another name."""
     office.rename(key, (await _short_form(request)).get("name", ""))
-    return HTMLResponse(render("status.html.j2", **_status(office, key)))
+    return _part("status", **_status(office, key))
 
 
 @router.get("/audit/{key}/report.pdf")
@@ -228,9 +228,9 @@ async def use_tool(tab: str, request: Request, office: In) -> HTMLResponse:
     try:
         command, printed = await office.use(request, _tool(office, tab))
     except InputError as error:
-        return HTMLResponse(render("problem.html.j2", reason=str(error)), status_code=422)
+        return _part("problem", 422, reason=str(error))
     first, _, rest = printed.partition("\n\n")
-    return HTMLResponse(render("printed.html.j2", command=command, first=first, rest=rest))
+    return _part("printed", command=command, first=first, rest=rest)
 
 
 def _tool(office: Office, tab: str) -> Tool:
@@ -243,13 +243,13 @@ def _tool(office: Office, tab: str) -> Tool:
 async def add_audit(request: Request, office: In) -> HTMLResponse:
     """Take an audit, and show how far it is."""
     audit = await office.take(request)
-    return HTMLResponse(render("status.html.j2", **_status(office, audit.id)), status_code=202)
+    return _part("status", 202, **_status(office, audit.id))
 
 
 @router.get("/audit/history")
 def history(office: In) -> HTMLResponse:
     """Return the table of audits."""
-    return HTMLResponse(render("history.html.j2", audits=office.audits()))
+    return _part("history", audits=office.audits())
 
 
 @router.get("/audit/{key}")
@@ -261,7 +261,7 @@ def one_audit(key: str, office: In) -> HTMLResponse:
 @router.get("/audit/{key}/status")
 def audit_status(key: str, office: In) -> HTMLResponse:
     """Return how far an audit is, and its numbers when it is done."""
-    return HTMLResponse(render("status.html.j2", **_status(office, key)))
+    return _part("status", **_status(office, key))
 
 
 @router.delete("/audit/{key}")
@@ -298,7 +298,7 @@ def compare_page(office: In, id: Annotated[list[str] | None, Query()] = None) ->
 @router.get("/compare/answer")
 def compare_answer(office: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Return the chosen audits side by side."""
-    return HTMLResponse(render("answer.html.j2", **_compared(office, id or [])))
+    return _part("answer", **_compared(office, id or []))
 
 
 def _compared(office: Office, keys: list[str]) -> dict[str, Any]:

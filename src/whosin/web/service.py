@@ -74,42 +74,47 @@ class Office:
 
     async def take(self, request: Request) -> AuditAnswer:
         """Receive the files and options of an audit, and queue it."""
-        limits = self.settings.limits
+        most = self.settings.limits.uploading
         self.jobs.check_room()
-        if len(self.arriving) >= limits.uploading:
-            raise TooMany(f"files of {limits.uploading} audits are on their way already: try again in a moment")
+        if len(self.arriving) >= most:
+            raise TooMany(f"files of {most} audits are on their way already: try again in a moment")
         key = self.folders.new()
+        try:
+            await run_in_threadpool(self._queue, key, await self._receive(request, key))
+        except BaseException:
+            self.folders.remove(key)
+            raise
+        return self.audit(key)
+
+    async def _receive(self, request: Request, key: str) -> Received:
+        """Receive a form; its files lie in the folder of the key."""
+        limits = self.settings.limits
         self.arriving.add(key)
         try:
             async with asyncio.timeout(limits.upload_seconds):
-                received = await receive(request, self.folders.of(key), limits.upload_bytes)
-            await run_in_threadpool(self._queue, key, received)
-        except BaseException as error:
-            self.folders.remove(key)
-            if isinstance(error, TimeoutError):
-                raise InputError(f"the files took more than {limits.upload_seconds:g} seconds to arrive") from None
-            raise
+                return await receive(request, self.folders.of(key), limits.upload_bytes)
+        except TimeoutError:
+            raise InputError(f"the files took more than {limits.upload_seconds:g} seconds to arrive") from None
         finally:
             self.arriving.discard(key)
-        return self.audit(key)
+
+    async def answer(self, request: Request, function: Callable[..., Answer], *given: Any, heavy: bool) -> Answer:
+        """Return the answer to a question; its helper process is ended when whoever asked has gone."""
+        return await waited_for(request, lambda gone: self.desk.answer(function, *given, apart=heavy, gone=gone))
 
     async def look(self, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what the files of a form hold, and what they are called; they are removed at once."""
-        limits, key = self.settings.limits, self.folders.new()
-        self.arriving.add(key)
+        key = self.folders.new()
         try:
-            async with asyncio.timeout(limits.upload_seconds):
-                received = await receive(request, self.folders.of(key), limits.upload_bytes)
+            received = await self._receive(request, key)
             if not {"train", "records", "scores"} & set(received.files):
                 raise InputError("a look needs the training rows, one table with both sides, or scores; got none")
             asked = self._request("", received)
-            answer = partial(self.desk.answer, look_at, self.folders.of(key), asked, apart=True)
-            found = await waited_for(request, lambda gone: answer(gone=gone))
+            found = await self.answer(request, look_at, self.folders.of(key), asked, heavy=True)
         except InputError as error:
             raise InputError(with_labels(str(error))) from None
         finally:
             self.folders.remove(key)
-            self.arriving.discard(key)
         return found, names_of(received.files)
 
     def _queue(self, key: str, received: Received) -> None:
@@ -169,11 +174,10 @@ class Office:
 
     async def use(self, request: Request, tool: Tool) -> tuple[str, str]:
         """Run the command of a form; its file is removed as soon as it has ended."""
-        limits, key = self.settings.limits, self.folders.new()
+        key = self.folders.new()
         folder = self.folders.of(key)
         try:
-            async with asyncio.timeout(limits.upload_seconds):
-                received = await receive(request, folder, limits.upload_bytes)
+            received = await self._receive(request, key)
             command = tool.command(received.fields.pop("command", ""))
             files = {
                 role: (folder / f"{role}.{sent['type']}", str(sent["name"])) for role, sent in received.files.items()
@@ -227,25 +231,7 @@ class Office:
             self.jobs.progress(entry.id) if entry.state == "running" else (float(entry.summary is not None), "")
         )
         left = None if entry.started is None else seconds_left(time.time() - entry.started, share)
-        return AuditAnswer.model_validate(
-            {
-                "id": entry.id,
-                "name": entry.name,
-                "kind": entry.kind,
-                "state": entry.state,
-                "progress": share,
-                "stage": stage,
-                "seconds_left": left,
-                "error": entry.error,
-                "created": entry.created,
-                "started": entry.started,
-                "finished": entry.finished,
-                "options": entry.options,
-                "files": entry.files,
-                "summary": entry.summary,
-                "has_report": entry.has_report,
-            }
-        )
+        return AuditAnswer.model_validate({**vars(entry), "progress": share, "stage": stage, "seconds_left": left})
 
 
 async def waited_for(request: Request, work: Callable[[threading.Event], Answer]) -> Answer:

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from whosin.errors import InputError, check_number, check_whole
@@ -51,20 +51,12 @@ class Limits:
     """Time that the answer to a question about DP-SGD may take."""
 
     def __post_init__(self) -> None:
-        for name in (
-            "upload_bytes",
-            "uploading",
-            "rows",
-            "columns",
-            "running",
-            "queued",
-            "memory_bytes",
-            "audits",
-            "computing",
-        ):
-            check_whole(name, getattr(self, name), low=1)
-        for name in ("seconds", "upload_seconds", "keep_hours", "answer_seconds"):
-            check_number(name, getattr(self, name), low=0.0, open_low=True, open_high=True)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            if isinstance(limit.default, int):
+                check_whole(limit.name, value, low=1)
+            else:
+                check_number(limit.name, value, low=0.0, open_low=True, open_high=True)
 
 
 @dataclass(frozen=True)

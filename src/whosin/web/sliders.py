@@ -84,15 +84,9 @@ def filled(sliders: dict[str, tuple[Slider, ...]], query: BaseModel) -> dict[str
     return {
         group: [
             {
-                "name": slider.name,
-                "label": slider.label,
-                "hint": slider.hint,
-                "low": slider.low,
-                "high": slider.high,
-                "scale": slider.scale,
+                **vars(slider),
                 "least": f"{slider.low if slider.least is None else slider.least:g}",
                 "most": f"{slider.high if slider.most is None else slider.most:.8g}",
-                "whole": slider.whole,
                 "value": str(getattr(query, slider.name)).removesuffix(".0"),
             }
             for slider in members

@@ -188,17 +188,8 @@ async def receive(request: Request, folder: Path, upload_bytes: int) -> Received
 
 
 async def _feed(stream: AsyncIterator[bytes], receiver: _Receiver, boundary: bytes, most: int) -> None:
-    names = (
-        "part_begin",
-        "part_data",
-        "part_end",
-        "header_field",
-        "header_value",
-        "header_end",
-        "headers_finished",
-        "end",
-    )
-    parser = MultipartParser(boundary, {f"on_{name}": getattr(receiver, f"on_{name}") for name in names})  # type: ignore[arg-type]
+    heard = {name: getattr(receiver, name) for name in dir(receiver) if name.startswith("on_")}
+    parser = MultipartParser(boundary, heard)  # type: ignore[arg-type]
     total = 0
     async for chunk in stream:
         total += len(chunk)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.answers import Said
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
+from whosin.guarantees.dp import dp_of
 from whosin.numerics.finite_laws import closeness_slopes
 from whosin.numerics.rounding import about, at_most, percent, percent_up
 from whosin.risks import Risk, resolve
@@ -161,9 +162,7 @@ class Game(Said, ABC):
         if not any(len(one) for one, _ in adjacent_pairs(self.world)):
             raise InputError("no two data sets of this world are adjacent, so differential privacy says nothing in it")
         epsilon, adjacency = self._adjacent_epsilon(delta), "replace" if self.world.size is not None else "add_remove"
-        if delta == 0.0:
-            return PureDP(epsilon, adjacency)  # type: ignore[arg-type]
-        return ApproxDP(epsilon, delta, adjacency)  # type: ignore[arg-type]
+        return dp_of(epsilon, delta, adjacency)  # type: ignore[arg-type]
 
     def _excess(self, index: int, q: float) -> float:
         """Accuracy beyond the blind guess at prior q: m·E_γ of the rarer class from the commoner, γ = (1-m)/m."""
