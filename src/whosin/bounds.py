@@ -195,10 +195,15 @@ def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0
     epsilon = check_number("epsilon", epsilon, low=0.0)
     delta, prior = check_probability("delta", delta), check_prior(prior)
     fpr = check_number("fpr", fpr, low=0.0, high=1.0, open_low=True)
+    known = {
+        "advantage": _advantage_rows(epsilon, delta),
+        "accuracy": _accuracy_rows(epsilon, delta, prior),
+        "ppv": _ppv_rows(epsilon, delta, prior, fpr),
+    }
     rows = [
-        *_advantage_rows(epsilon, delta),
-        *_accuracy_rows(epsilon, delta, prior),
-        *_ppv_rows(epsilon, delta, prior, fpr),
+        Bound(name, _SOURCES[name], quantity, value, formula, needs, name not in _ONE_MECHANISM)
+        for quantity, found in known.items()
+        for name, value, formula, needs in found
     ]
     return BoundsTable(epsilon, delta, prior, fpr, _mark(rows))
 
@@ -248,155 +253,66 @@ def _pure(delta: float, value: float) -> float | None:
     return value if delta == 0.0 else None
 
 
+_SOURCES = {
+    "Yeom et al. 2018": "CSF 2018",
+    "Erlingsson et al. 2019": "arXiv:1908.03566",
+    "Sablayrolles et al. 2019": "ICML 2019",
+    "Humphries et al. 2020": "CSF 2023",
+    "Jayaraman et al. 2020": "PoPETs 2021",
+    "Mahloujifar et al. 2022": "arXiv:2204.06106",
+    "Thudi et al. 2022": "theorem 1",
+    "Izzo et al. 2022": "theorem 4",
+    "Xu et al. 2022 (MACE), printed": "theorem 1(4)",
+    "Xu et al. 2022 (MACE), corrected": "theorem 1(4)",
+    "exact ceiling": "from the curve",
+}
 _PURE, _HALF = "δ = 0", "prior 1/2"
+_DRAWN = "δ = 0; the training set drawn at random inside the experiment"
+_ONE_MECHANISM = ("Mahloujifar et al. 2022", "Jayaraman et al. 2020")
+"""Bounds that do not hold for every mechanism, or every attacker."""
+
+Row = tuple[str, float | None, str, str]
+"""Name, value, formula, and what it needs."""
 
 
-def _advantage_rows(epsilon: float, delta: float) -> list[Bound]:
+def _advantage_rows(epsilon: float, delta: float) -> list[Row]:
     mu = gaussian_mu(epsilon, delta)
+    gaussian = None if mu is None else mahloujifar(mu)
     return [
-        Bound("Yeom et al. 2018", "CSF 2018", "advantage", _pure(delta, yeom(epsilon)), "e^ε - 1", _PURE, True),
-        Bound(
-            "Erlingsson et al. 2019",
-            "arXiv:1908.03566",
-            "advantage",
-            erlingsson(epsilon, delta),
-            "1 - e^{-ε}(1-δ)",
-            "",
-            True,
-        ),
-        Bound(
-            "Humphries et al. 2020", "CSF 2023", "advantage", humphries(epsilon, delta), "(e^ε-1+2δ)/(e^ε+1)", "", True
-        ),
-        Bound(
-            "Mahloujifar et al. 2022",
-            "arXiv:2204.06106",
-            "advantage",
-            None if mu is None else mahloujifar(mu),
-            "2Φ(μ/2) - 1",
-            "the Gaussian mechanism with exactly this (ε, δ), δ > 0",
-            False,
-        ),
-        Bound(
-            "Xu et al. 2022 (MACE), printed",
-            "theorem 1(4)",
-            "advantage",
-            _pure(delta, mace_pointwise(epsilon)),
-            "tanh(ε/2)",
-            "δ = 0; the training set drawn at random inside the experiment",
-            True,
-        ),
+        ("Yeom et al. 2018", _pure(delta, yeom(epsilon)), "e^ε - 1", _PURE),
+        ("Erlingsson et al. 2019", erlingsson(epsilon, delta), "1 - e^{-ε}(1-δ)", ""),
+        ("Humphries et al. 2020", humphries(epsilon, delta), "(e^ε-1+2δ)/(e^ε+1)", ""),
+        ("Mahloujifar et al. 2022", gaussian, "2Φ(μ/2) - 1", "the Gaussian mechanism with exactly this (ε, δ), δ > 0"),
+        ("Xu et al. 2022 (MACE), printed", _pure(delta, mace_pointwise(epsilon)), "tanh(ε/2)", _DRAWN),
     ]
 
 
-def _accuracy_rows(epsilon: float, delta: float, prior: float) -> list[Bound]:
-    half = prior == 0.5
-    exact = ApproxDP(epsilon, delta, "replace").accuracy(prior)
+def _accuracy_rows(epsilon: float, delta: float, prior: float) -> list[Row]:
+    curve = ApproxDP(epsilon, delta, "replace")
+    at_half: list[Row] = [
+        ("Yeom et al. 2018", _pure(delta, 0.5 + yeom(epsilon) / 2), "e^ε/2", f"{_PURE}, {_HALF}"),
+        ("Erlingsson et al. 2019", 0.5 + erlingsson(epsilon, delta) / 2, "1 - e^{-ε}(1-δ)/2", _HALF),
+        ("Sablayrolles et al. 2019", _pure(delta, sablayrolles(epsilon)), "1/2 + ε/4", f"{_PURE}, {_HALF}"),
+        ("Thudi et al. 2022", _pure(delta, thudi(epsilon)), "1/(1+e^{-ε})", f"{_PURE}, {_HALF}, independent records"),
+        ("Izzo et al. 2022", curve.accuracy(0.5), "δ + (1-δ)/(1+e^{-ε})", f"{_HALF}, a uniform half, replace-one DP"),
+    ]
+    average = _pure(delta, 0.5 + mace_average(epsilon, prior) / 2)
     return [
-        Bound(
-            "Yeom et al. 2018",
-            "CSF 2018",
-            "accuracy",
-            _pure(delta, 0.5 + yeom(epsilon) / 2) if half else None,
-            "e^ε/2",
-            f"{_PURE}, {_HALF}",
-            True,
-        ),
-        Bound(
-            "Erlingsson et al. 2019",
-            "arXiv:1908.03566",
-            "accuracy",
-            0.5 + erlingsson(epsilon, delta) / 2 if half else None,
-            "1 - e^{-ε}(1-δ)/2",
-            _HALF,
-            True,
-        ),
-        Bound(
-            "Sablayrolles et al. 2019",
-            "ICML 2019",
-            "accuracy",
-            _pure(delta, sablayrolles(epsilon)) if half else None,
-            "1/2 + ε/4",
-            f"{_PURE}, {_HALF}",
-            True,
-        ),
-        Bound(
-            "Thudi et al. 2022",
-            "theorem 1",
-            "accuracy",
-            _pure(delta, thudi(epsilon)) if half else None,
-            "1/(1+e^{-ε})",
-            f"{_PURE}, {_HALF}, independent records",
-            True,
-        ),
-        Bound(
-            "Izzo et al. 2022",
-            "theorem 4",
-            "accuracy",
-            ApproxDP(epsilon, delta, "replace").accuracy(0.5) if half else None,
-            "δ + (1-δ)/(1+e^{-ε})",
-            f"{_HALF}, a uniform half, replace-one DP",
-            True,
-        ),
-        Bound(
-            "Xu et al. 2022 (MACE), corrected",
-            "theorem 1(4)",
-            "accuracy",
-            _pure(delta, 0.5 + mace_average(epsilon, prior) / 2),
-            "max(p, 1-p, 1/(1+e^{-ε}))",
-            "δ = 0; the training set drawn at random inside the experiment",
-            True,
-        ),
-        Bound(
-            "exact ceiling",
-            "from the curve",
-            "accuracy",
-            exact,
-            "max((1-p)+pδ, p+(1-p)δ, δ+(1-δ)/(1+e^{-ε}))",
-            "",
-            True,
-        ),
+        *((name, value if prior == 0.5 else None, formula, needs) for name, value, formula, needs in at_half),
+        ("Xu et al. 2022 (MACE), corrected", average, "max(p, 1-p, 1/(1+e^{-ε}))", _DRAWN),
+        ("exact ceiling", curve.accuracy(prior), "max((1-p)+pδ, p+(1-p)δ, δ+(1-δ)/(1+e^{-ε}))", ""),
     ]
 
 
-def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Bound]:
-    at_fpr = ApproxDP(epsilon, delta).risk(risks.ppv_at_fpr(fpr), prior)
+def _ppv_rows(epsilon: float, delta: float, prior: float, fpr: float) -> list[Row]:
+    curve, worlds = ApproxDP(epsilon, delta), "independent records, add/remove DP"
+    at_fpr = curve.risk(risks.ppv_at_fpr(fpr), prior)
+    reached = f"p·TPR/(p·TPR + (1-p)·FPR) at FPR = {fpr:g}"
     return [
-        Bound(
-            "Sablayrolles et al. 2019",
-            "ICML 2019",
-            "ppv",
-            _pure(delta, sablayrolles(epsilon, prior)),
-            "p + ε/4",
-            _PURE,
-            True,
-        ),
-        Bound(
-            "Thudi et al. 2022",
-            "theorem 1",
-            "ppv",
-            _pure(delta, thudi(epsilon, prior)),
-            "1/(1+e^{-ε}(1-p)/p)",
-            "δ = 0, independent records, add/remove DP",
-            True,
-        ),
-        Bound(
-            "Jayaraman et al. 2020",
-            "PoPETs 2021",
-            "ppv",
-            at_fpr,
-            f"p·TPR/(p·TPR + (1-p)·FPR) at FPR = {fpr:g}",
-            f"an attacker with FPR = {fpr:g}",
-            False,
-        ),
-        Bound(
-            "exact ceiling",
-            "from the curve",
-            "ppv",
-            ApproxDP(epsilon, delta).posterior(prior)[1],
-            "1/(1+e^{-ε}(1-p)/p), or 1 for δ > 0",
-            "independent records, add/remove DP",
-            True,
-        ),
+        ("Sablayrolles et al. 2019", _pure(delta, sablayrolles(epsilon, prior)), "p + ε/4", _PURE),
+        ("Thudi et al. 2022", _pure(delta, thudi(epsilon, prior)), "1/(1+e^{-ε}(1-p)/p)", f"δ = 0, {worlds}"),
+        ("Jayaraman et al. 2020", at_fpr, reached, f"an attacker with FPR = {fpr:g}"),
+        ("exact ceiling", curve.posterior(prior)[1], "1/(1+e^{-ε}(1-p)/p), or 1 for δ > 0", worlds),
     ]
 
 

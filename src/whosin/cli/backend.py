@@ -74,16 +74,10 @@ def choose_backend(
 
 @contextlib.contextmanager
 def backend_of(backend: str, scheduler: str | None = None, workers: int | None = None) -> Iterator[None]:
-    """Run what is inside on this backend.
+    """Run what is inside on this backend: processes or threads of this machine, or a cluster.
 
-    Parameters
-    ----------
-    backend : {"loky", "threading", "dask", "ray"}
-        Processes or threads of this machine, or a cluster.
-    scheduler : str, optional
-        Address of the Dask scheduler (needed) or of the Ray cluster (by default the one that Ray finds or starts).
-    workers : int, optional
-        Processes or threads of this machine, or how many workers of the cluster to wait for.
+    ``scheduler`` is the address of the Dask scheduler (needed) or of the Ray cluster (by default the one that Ray finds
+    or starts); ``workers`` are those of this machine, or how many of the cluster to wait for.
     """
     check_choice("backend", backend, BACKENDS)
     if workers is not None:

@@ -30,17 +30,8 @@ def show(
 ) -> None:
     """Print an audit for people.
 
-    Parameters
-    ----------
-    found : Audit
-    top : int
-        How many of the most exposed records to list.
-    target : float, optional
-        Advantage for which to say how many rows may be released.
-    promised : Guarantee, optional
-        What the measurement is held against.
-    verbose : bool
-        Print queries, low rates, sizes of the release, assumptions and the method as well.
+    ``top`` of the most exposed records are listed; for an advantage of ``target`` it is said how many rows may be
+    released. With ``verbose`` queries, low rates, sizes of the release, assumptions and the method are printed as well.
     """
     from rich.text import Text
 

@@ -59,10 +59,10 @@ Pair = tuple[Callable[[float], Any], float, float]
 LEAST_DELTA = 1e-6
 MOST_DIFFERENT = 64
 _MOST_POINTS = 2**19
-_LOST = 1e-15
-_NOTHING = 1e-9
-_NOT_ONE = 1e-6
-_LARGEST_LOSS = 690.0
+_LOST = 1e-15  # mass that counts as none
+_NOTHING = 1e-9  # with less finite loss than this, the product limits nothing
+_NOT_ONE = 1e-6  # a law whose masses miss 1 by more has lost them to rounding, and is not composed
+_LARGEST_LOSS = 690.0  # e^690 is a float with room for a factor; larger losses count as infinite
 
 NO_COMPOSITION = (
     "practical guarantees do not compose: of six people three are drawn; one release names the drawn three or the "

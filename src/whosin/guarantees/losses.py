@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.numerics.sums import sums_of_draws
+from whosin.numerics.sums import power_of, sums_of_draws
 from whosin.roc import Roc
 
 __all__ = [
@@ -57,6 +57,7 @@ def law_of_divergence(divergence: Callable[[Array], Array], low: float, high: fl
 def composed_law(law_at: Callable[[float], Any], times: int, spacing: float) -> Any:
     """Return the law of a sum of so many draws of ``law_at(spacing)``, coarser where it spreads too far."""
     one = law_at(spacing)
+    # 24 standard deviations of the sum have to fit into the grid: beyond 12 a side hardly any mass is left
     wider = 24.0 * _spread(one._lower_loss, one._probs, spacing) * math.sqrt(times) / MOST_POINTS
     return many_of(law_at(wider) if wider > spacing else one, times)
 
@@ -68,7 +69,9 @@ def many_of(one: Any, times: int) -> Any:
     if times * math.log1p(-min(one._infinity_mass, 1.0 - 1e-16)) < math.log(_LOST):
         return type(one)(one._discretization, 0, np.zeros(1), 1.0, True)
     low, high = _range_of_sum(one._probs, times)
-    return _by_squaring(one, times) if high - low > 4 * MOST_POINTS else _power(one, times, low, high)
+    if high - low > 4 * MOST_POINTS:  # the direct limits are too wide: double the law, and cut its tails each time
+        return power_of(one, times, joined)
+    return _power(one, times, low, high)
 
 
 def _power(one: Any, times: int, low: int, high: int) -> Any:
@@ -120,18 +123,6 @@ def _spread(lowest: int, masses: Array, spacing: float) -> float:
     total = float(masses.sum())
     mean = _dot(masses, losses) / total
     return math.sqrt(max(0.0, _dot(masses, (losses - mean) ** 2) / total))
-
-
-def _by_squaring(losses: Any, steps: int) -> Any:
-    """Compose ``steps`` copies by doubling, cutting the tails each time: for when the direct limits are too wide."""
-    result = None
-    while steps:
-        if steps & 1:
-            result = losses if result is None else joined(result, losses)
-        steps >>= 1
-        if steps:
-            losses = joined(losses, losses)
-    return result
 
 
 def joined(one: Any, other: Any) -> Any:

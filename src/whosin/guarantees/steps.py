@@ -43,7 +43,7 @@ def step_of(noise: float, rate: float, sampling: str, adjacency: str, outsider: 
     """Return the worst pair of one step, "in" against "out", or with the roles swapped."""
     if sampling == "fixed_size" and adjacency != "zero_out":
         noise = 0.5 * noise
-    low, high = math.log1p(-min(rate, 0.999999)), highest_loss(noise, rate)
+    low, high = math.log1p(-min(rate, 0.999999)), highest_loss(noise, rate)  # ln(1 - q) has no float at q = 1
     if adjacency == "add_remove" or (sampling, adjacency) == ("poisson", "zero_out"):
         if outsider:
             return Step(lambda t: outsider_divergence(noise, rate, t), -high, -low)

@@ -37,11 +37,8 @@ def default_path() -> Path:
 class Place:
     """The address of a ledger: shown without its password, whatever happens.
 
-    Parameters
-    ----------
-    address : str, path or None
-        A file, ``sqlite:///file``, ``postgresql://user:password@host/database``, or None for the environment variable
-        WHOSIN_LEDGER and, without it, a file in the user's data folder.
+    A file, ``sqlite:///file``, ``postgresql://user:password@host/database``, or None for the environment variable
+    WHOSIN_LEDGER and, without it, a file in the user's data folder.
     """
 
     def __init__(self, address: str | os.PathLike[str] | None = None) -> None:

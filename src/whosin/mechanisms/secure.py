@@ -44,15 +44,8 @@ def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> NDArray[np.f
 
     The result is a rounding of an ideal release whose noise has a standard deviation between scale and
     scale · (1 + 2^-30), up to a total variation of d · 2^-55 for d coordinates: two values can be told apart better
-    than from the ideal release by at most twice that. Cost O(d): a second for 10⁶ coordinates.
-
-    Parameters
-    ----------
-    value : array-like of finite numbers
-    scale : float or array-like
-        Standard deviations, one or one per coordinate. A coordinate of scale 0 comes back as it went in.
-    source : Source
-        A :class:`SecureSource`; a :class:`SeededSource` in tests only.
+    than from the ideal release by at most twice that. Scales are one for all or one per coordinate; a coordinate of
+    scale 0 comes back as it went in. Cost O(d): a second for 10⁶ coordinates.
     """
     centre = _finite("value", value)
     deviation = _scales(scale, centre.shape)
@@ -81,17 +74,7 @@ def norm_exponential(value: ArrayLike, scale: float, norm: float, source: Source
     the noise. The noise itself is computed in floats. If its coordinates have a relative error of at most 2^-48 (some
     thirty roundings and a logarithm, power or root), the release is a rounding of the ideal one up to a total
     variation of about d · 2^-38 at each value. That last step is an estimate, not a proof: the chance that an error
-    crosses a border of the grid. Cost O(d).
-
-    Parameters
-    ----------
-    value : array-like of finite numbers
-    scale : float
-        At 0 the value comes back unchanged.
-    norm : float
-        p in [1, ∞].
-    source : Source
-        A :class:`SecureSource`; a :class:`SeededSource` in tests only.
+    crosses a border of the grid. At scale 0 the value comes back unchanged. Cost O(d).
     """
     centre = _finite("value", value)
     s = check_number("scale", scale, low=0.0, open_high=True)

@@ -35,12 +35,7 @@ _SMALL = 2**16
 def draws_needed(target: float, level: float) -> int:
     """Return the smallest number of draws with which the test can pass at all: ln(1/β)/ln(1 + 3τ/4), rounded up.
 
-    Parameters
-    ----------
-    target : float
-        τ > 0.
-    level : float
-        β, the chance of a false pass.
+    τ > 0 is the target, β the level, the chance of a false pass.
     """
     target = check_number("target", target, low=0.0, open_low=True)
     level = check_number("level", level, low=0.0, high=1.0, open_low=True, open_high=True)

@@ -53,19 +53,9 @@ def gain_lower(
 ) -> float:
     """Return a lower limit of u·p1 - v·p2 that is above the truth with chance at most ``alpha``.
 
-    Parameters
-    ----------
-    found, members : int
-        Members that the attack accuses, of how many.
-    accused, non_members : int
-        Non-members that the attack accuses, of how many.
-    weights : (float, float)
-        u and v, above 0.
-
-    Notes
-    -----
-    Assumes one attack, fixed before these records were seen, and independent records. Never above the sample value;
-    -v where a side has no record. About 8 ms at n = 500, 15 ms at 10⁴, 0.1 s at 10⁶.
+    The attack accuses ``found`` of the members and ``accused`` of the others; the weights u and v are above 0. It is
+    one attack, fixed before these independent records were seen. Never above the sample value; -v where a side has no
+    record. About 8 ms at n = 500, 15 ms at 10⁴, 0.1 s at 10⁶.
     """
     n1, n2 = check_whole("members", members), check_whole("non_members", non_members)
     x, y = check_whole("found", found, high=n1), check_whole("accused", accused, high=n2)
@@ -84,16 +74,9 @@ def gain_upper(largest: float, members: int, non_members: int, alpha: float, *, 
     """Return an upper limit of the largest u·p1 - v·p2 in a class of attacks, missed with chance at most ``alpha``.
 
     The limit is the smallest d such that no attack with a gain of d or more has a sample value of ``largest`` or less
-    with chance above ``alpha``. The class may have any size: only the attack that is best *in truth* is compared.
-
-    Parameters
-    ----------
-    largest : float
-        Largest sample value of u·p̂1 - v·p̂2 over the class, which was fixed before these records were seen.
-
-    Notes
-    -----
-    Between ``largest`` and u; u where a side has no record. O(n): about 10 ms at n = 500, 2 s at 10⁶.
+    with chance above ``alpha``; ``largest`` is the largest sample value over the class, which was fixed before these
+    records were seen. The class may have any size: only the attack that is best *in truth* is compared. Between
+    ``largest`` and u; u where a side has no record. O(n): about 10 ms at n = 500, 2 s at 10⁶.
     """
     n1, n2 = check_whole("members", members), check_whole("non_members", non_members)
     u, v = _weights(weights)

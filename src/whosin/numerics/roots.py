@@ -51,16 +51,8 @@ def smallest_below(
 
     ``value`` is positive and falls as x > 0 grows. Newton and secant steps on ln value against ln x, aimed just to
     either side of the root so that the bracket closes quickly, and kept inside it; bisection where they leave it.
-
-    Parameters
-    ----------
-    slope : float, optional
-        d ln value / d ln x near the guess; saves the evaluation that a first secant takes.
-
-    Raises
-    ------
-    ArithmeticError
-        If no such x was found within ``evaluations``.
+    ``slope`` is d ln value / d ln x near the guess, and saves the evaluation that a first secant takes. ArithmeticError
+    if no such x was found within so many ``evaluations``.
     """
     too_small, enough = 0.0, math.inf
     previous: tuple[float, float] | None = None

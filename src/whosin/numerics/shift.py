@@ -88,25 +88,11 @@ def equal_rows(rows: Array) -> NDArray[np.int64]:
 class AveragedShift:
     """The largest mean divergence over the records of a pool, as a function of the scale.
 
-    Parameters
-    ----------
-    contributions : array, shape (N, d)
-        What each record adds.
-    noise, norm, log_gamma
-        The kind of noise, the p of its norm, and ln γ.
-    rounding : float
-        Added to the distance of unequal contributions: how much further apart two sums may be in floats than on paper.
-    labels : array of int, shape (N,), optional
-        Equal for records that add the same. To be given where the contributions were rounded, so that some look equal
-        that are not; by default those are equal that look so.
+    ``contributions`` (N, d) are what each record adds. ``rounding`` is added to the distance of unequal ones: how much
+    further apart two sums may be in floats than on paper. ``labels`` are equal for records that add the same, to be
+    given where contributions were rounded, so that some look equal that are not. ``mean_distances`` has for each record
+    the mean distance to the others, rounded up.
 
-    Attributes
-    ----------
-    mean_distances : array
-        For each record the mean distance to the others, rounded up.
-
-    Notes
-    -----
     O(N²·d) once for the mean distances and O(N·d) for each record looked at, O(N + 2^21) memory.
     """
 

@@ -16,12 +16,14 @@ as many digits as the machine has (64 on most, where it is 1e-11).
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["sums_of_draws"]
+__all__ = ["power_of", "sums_of_draws"]
 
 Array = NDArray[np.float64]
 
@@ -32,20 +34,12 @@ def sums_of_draws(law: Array, others: int, size: int, firsts: tuple[Array, ...])
     """Return for each first law the masses of its draw plus ``others`` draws of ``law``, and a limit on their error.
 
     Cells are numbered from 0; sums of ``size`` and more wrap round. The limit is on Σ|computed - true| over all cells,
-    for the laws as they are given. Masses below 0 are cut: that brings them no further from the true ones.
-
-    Parameters
-    ----------
-    law, firsts : arrays
-        Masses, at most ``size`` of each.
-    others : int
-        How often ``law`` is drawn.
-    size : int
-        A product of the factors 2, 3 and 5. Cost: O(size·(log size + log others)).
+    for the laws as they are given. Masses below 0 are cut: that brings them no further from the true ones. ``size`` is
+    a product of the factors 2, 3 and 5, and no law is longer. Cost: O(size·(log size + log others)).
     """
     from scipy.fft import irfft, rfft
 
-    power = _power(rfft(law.astype(_WIDE), size), others)
+    power = power_of(rfft(law.astype(_WIDE), size), others, operator.mul)
     found = []
     for first in firsts:
         transform = rfft(first.astype(_WIDE), size)
@@ -69,13 +63,13 @@ def _largest(law: Array, off: float, size: int) -> tuple[float, float]:
     return float(np.sum(np.abs(law))) * (1.0 + 1e-13) + off * math.sqrt(size) * length, length
 
 
-def _power(values: NDArray[Any], exponent: int) -> NDArray[Any] | None:
-    """Values to a whole power by squaring; None for none."""
+def power_of(base: Any, exponent: int, product: Callable[[Any, Any], Any]) -> Any:
+    """Return a product of so many factors that are all the base, by squaring; None for none."""
     result = None
     while exponent:
         if exponent & 1:
-            result = values if result is None else result * values
+            result = base if result is None else product(result, base)
         exponent >>= 1
         if exponent:
-            values = values * values
+            base = product(base, base)
     return result

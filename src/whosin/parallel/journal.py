@@ -39,14 +39,10 @@ def check_seeded(journal: Any, rng: Any) -> None:
 
 
 class Journal:
-    """The results of one run in a file: arrays of floats, by the number of the task.
+    """The results of one run in a file, created if there is none: arrays of floats, by the number of the task.
 
-    Parameters
-    ----------
-    path : path
-        Created if there is none.
-    run : str
-        What the results depend on (:func:`whosin.parallel.fingerprint.fingerprint`); lines of other runs are not read.
+    ``run`` is what the results depend on (:func:`whosin.parallel.fingerprint.fingerprint`); lines of other runs are not
+    read.
     """
 
     def __init__(self, path: str | os.PathLike[str], run: str) -> None:

@@ -57,23 +57,12 @@ def run(
 ) -> list[Any]:
     """Return function(item) for every item, in order.
 
-    Parameters
-    ----------
-    function : callable
-        Goes to each process once or, without a cluster, with each task; what it holds is not changed by a call. It can
-        be pickled, by cloudpickle at least.
-    items : sequence
-        Small: a number, a seed.
-    n_jobs : int, optional
-        Processes on this machine, as in joblib; a cluster is used as it is.
-    journal : Journal, optional
-        What it holds is not computed again, and every result goes there as soon as it is known. It takes arrays of
-        floats (of 64 bits); other results are not kept.
-    done : callable, optional
-        Called here after each task.
+    The function goes to each process once or, without a cluster, with each task: it can be pickled, by cloudpickle at
+    least, and what it holds is not changed by a call. Items are small: a number, a seed. ``n_jobs`` counts processes
+    on this machine, as in joblib; a cluster is used as it is. What the journal holds is not computed again, and every
+    result that is an array of floats (of 64 bits) goes there as soon as it is known. ``done`` is called here after each
+    task.
 
-    Notes
-    -----
     An error in a task is raised here as it is, and tasks that have not begun are dropped. The same goes for an
     interrupt; results that were ready by then are in the journal.
     """

@@ -43,20 +43,10 @@ _ROUGHLY = 0.01
 
 @dataclass(frozen=True)
 class ScaleTest:
-    """What is tested: that the mean of a divergence over random distances is at most a target.
+    """What is tested: that the mean of a divergence over random distances is at most a target, τ in (0, 1).
 
-    Parameters
-    ----------
-    noise : str
-        "gaussian" or "norm_exponential".
-    target : float
-        τ in (0, 1).
-    level : float
-        β, the chance of a scale that is too small.
-    log_gamma : float
-        ln γ of the divergence; 0 where ``radius`` is given.
-    radius : float
-        R, no distance is longer.
+    ``level`` is β, the chance of a scale that is too small; ``log_gamma`` is ln γ of the divergence, 0 where a
+    ``radius`` R is given, beyond which there is no distance.
     """
 
     noise: str
@@ -68,27 +58,15 @@ class ScaleTest:
     def forecast(self, pilot: Array, draws: int) -> float:
         """Return the scale at which the test will pass if the draws to come are like the pilot, within a percent or so.
 
-        Infinite where it will pass at none.
-
-        Parameters
-        ----------
-        pilot : array, shape (pilot draws,) or (pilot draws, columns)
+        Infinite where it will pass at none. The pilot has a row for each draw, and maybe columns.
         """
         return self._smallest(lambda scale: self._best(pilot, draws, scale)[1] >= self._needed, pilot, _ROUGHLY)
 
     def smallest_scale(self, distances: Array, pilot: Array) -> float:
         """Return ŝ, infinite where the draws certify no scale.
 
-        Parameters
-        ----------
-        distances : array, shape (draws,) or (draws, columns)
-            Independent of the pilot; the columns of one draw may depend on each other.
-        pilot : array, shape (pilot draws,) or (pilot draws, columns)
-            It sets the stake.
-
-        Notes
-        -----
-        About 25 evaluations of O(size of the distances), 10 of O(25 · size of the pilot).
+        The distances, a row for each draw, are independent of the pilot, which sets the stake; columns of one draw may
+        depend on each other. About 25 evaluations of O(size of the distances), 10 of O(25 · size of the pilot).
         """
         start = self.forecast(pilot, len(distances))
         stake = self._best(pilot, len(distances), start)[0] if math.isfinite(start) else HIGHEST_STAKE

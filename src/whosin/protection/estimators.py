@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import inspect
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_callable
-from whosin.protection.models import Model
 from whosin.protection.pool import LARGEST, Pool
 from whosin.tables import numeric_records
 
-__all__ = ["BlackBox", "Covariance", "Function", "Sum", "SumQuery", "as_estimator", "as_numbers"]
+__all__ = ["BlackBox", "Covariance", "Estimate", "Function", "Sum", "SumQuery", "as_estimator", "as_numbers"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -63,25 +63,31 @@ class SumQuery:
             check_callable("f", self.f)
 
 
-class BlackBox(Protocol):
-    """An estimator that is trained on subsets."""
+class Estimate:
+    """What is released: the numbers and the scales of their noise as they are, unless a kind arranges them anew."""
 
-    @property
-    def name(self) -> str:
-        """What it is called in certificates."""
-
-    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
-        """Return the estimate on these rows, an array of numbers."""
+    name: str
+    """What it is called in certificates."""
 
     def rebuild(self, value: Array) -> Any:
-        """Return what the user gets for a noisy estimate."""
+        """Return what the user gets for a noisy estimate: a number for a number, an array for an array."""
+        return float(value) if value.ndim == 0 else value
 
     def arrange(self, scales: Array) -> Array:
         """Return the scales of the noise as the user sees the numbers."""
+        return scales
+
+
+class BlackBox(Estimate, ABC):
+    """An estimator that is trained on subsets."""
+
+    @abstractmethod
+    def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Any:
+        """Return the estimate on these rows, an array of numbers."""
 
 
 @dataclass(frozen=True)
-class Function:
+class Function(BlackBox):
     """A function of the rows. If it has a parameter ``rng`` it is given a generator for its own randomness."""
 
     function: Callable[..., Any]
@@ -92,17 +98,9 @@ class Function:
         """Return the function's value."""
         return self.function(*parts, rng=rng) if self.random else self.function(*parts)
 
-    def rebuild(self, value: Array) -> Any:
-        """Return a number for a number, an array for an array."""
-        return float(value) if value.ndim == 0 else value
-
-    def arrange(self, scales: Array) -> Array:
-        """Return the scales as they are."""
-        return scales
-
 
 @dataclass(frozen=True)
-class Covariance:
+class Covariance(BlackBox):
     """The covariance matrix: each of its d·(d+1)/2 numbers gets its noise once, so the release is symmetric too.
 
     With the noise it may have negative eigenvalues.
@@ -132,7 +130,7 @@ class Covariance:
 
 
 @dataclass(frozen=True)
-class Sum:
+class Sum(Estimate):
     """Contributions of all records, summed over the drawn ones."""
 
     contributions: Array
@@ -149,14 +147,6 @@ class Sum:
         sums = np.array([math.fsum(column) for column in contributions.reshape(count, -1).T])
         return np.asarray(sums / np.where(self.average, count, 1)).reshape(contributions.shape[1:])
 
-    def rebuild(self, value: Array) -> Any:
-        """Return a number for a number, an array for an array."""
-        return float(value) if value.ndim == 0 else value
-
-    def arrange(self, scales: Array) -> Array:
-        """Return the scales as they are."""
-        return scales
-
 
 def as_numbers(value: Any) -> Array | None:
     """Return the value as an array of floats; None where it is none, as for text, dates and complex numbers."""
@@ -171,6 +161,8 @@ def as_numbers(value: Any) -> Array | None:
 
 def as_estimator(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
     """Return the estimator as a sum or a black box, and the pool on which it works."""
+    from whosin.protection.models import Model
+
     if isinstance(estimator, str):
         return _statistic(estimator, records)
     pool = Pool(records)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
+from whosin.protection.estimators import BlackBox
 from whosin.protection.pool import Pool
 
 __all__ = ["Model"]
@@ -21,7 +22,7 @@ __all__ = ["Model"]
 Array = NDArray[np.float64]
 
 
-class Model:
+class Model(BlackBox):
     """A scikit-learn estimator with ``coef_`` (and ``intercept_``), as a black box.
 
     The records are X, or the tuple (X, y) or (X, y, sample_weight). One fit on the whole pool settles the shapes and
@@ -76,10 +77,6 @@ class Model:
         model.coef_ = value[:size].reshape(self.shape)
         model.intercept_ = 0.0 if self.intercept_shape is None else value[size:].reshape(self.intercept_shape)[()]
         return model
-
-    def arrange(self, scales: Array) -> Array:
-        """Return the scales as they are: coefficients row by row, then intercepts."""
-        return scales
 
     def _learned(self, model: Any) -> Array:
         learned = [self._coefficients(model).ravel()]

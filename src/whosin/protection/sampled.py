@@ -90,12 +90,8 @@ def run_pilot(
 ) -> tuple[Trainer, Pilot]:
     """Return the trainer with the shape of its estimates, and the pilot.
 
-    Parameters
-    ----------
-    shaped : bool
-        Give each coordinate a scale of its own. One that never moved counts as spread like the one that moved least.
-    centre : array, optional
-        Of the ball that the user gives; the coordinate-wise median of the pilot by default.
+    Where it is ``shaped`` each coordinate has a scale of its own; one that never moved counts as spread like the one
+    that moved least. ``centre`` is that of a given ball, by default the coordinate-wise median of the pilot.
     """
     seeds = seeds_of(rng, pilot_size(budget.subsets))
     trainer = trainer.settled(seeds[0])
@@ -123,13 +119,8 @@ def from_subsets(
 ) -> Plan:
     """Return the plan that the certification subsets allow, or the ball's own where that needs less noise.
 
-    Parameters
-    ----------
-    ball : Ball, optional
-        To which the estimate is pulled before the noise.
-    choose_ball : bool
-        Without a ball, take the pilot's where it is forecast to save noise. The pilot decides, so that nothing is
-        chosen on the certification subsets but the scale.
+    With ``choose_ball``, and without a ball, the pilot's is taken where it is forecast to save noise. The pilot
+    decides, so that nothing is chosen on the certification subsets but the scale.
     """
     test = ScaleTest(noise.kind, eta, budget.level, radius=math.inf if ball is None else ball.radius)
     if choose_ball and ball is None and pilot.distances.any():

@@ -68,18 +68,14 @@ class _Sums(Sum):
 
 
 @dataclass(frozen=True)
-class Boxes:
+class Boxes(BlackBox):
     """Several black boxes; each is trained on its own parts of the pool."""
 
     boxes: tuple[BlackBox, ...]
     sizes: tuple[int, ...]
     layout: _Layout
     has_sums: bool
-
-    @property
-    def name(self) -> str:
-        """What they are called in certificates."""
-        return self.layout.name
+    name: str
 
     def train(self, parts: tuple[Any, ...], rng: np.random.Generator) -> Array:
         """Return all estimates in one vector."""
@@ -95,10 +91,6 @@ class Boxes:
     def rebuild(self, value: Array) -> Any:
         """Return what the user gets for each."""
         return self.layout.rebuild(value)
-
-    def arrange(self, scales: Array) -> Array:
-        """Return the scales as they are, one estimate after another."""
-        return scales
 
 
 def _together(estimators: Sequence[Any], names: list[str] | None, records: Any) -> tuple[Sum | BlackBox, Pool]:
@@ -120,7 +112,8 @@ def _together(estimators: Sequence[Any], names: list[str] | None, records: Any) 
     shapes = tuple(_settled(box, pool) for box, pool in zip(boxes, pools, strict=True))
     everything = Pool(tuple(part for pool in pools for part in pool.parts))
     sizes = tuple(len(pool.parts) for pool in pools)
-    return Boxes(boxes, sizes, _Layout(boxes, shapes, named), bool(sums)), everything
+    layout = _Layout(boxes, shapes, named)
+    return Boxes(boxes, sizes, layout, bool(sums), layout.name), everything
 
 
 def _settled(box: BlackBox, pool: Pool) -> tuple[int, ...]:

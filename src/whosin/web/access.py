@@ -44,10 +44,7 @@ class Password:
 class Access:
     """The secrets of one run of the server; all of them are new at the next start.
 
-    Parameters
-    ----------
-    password : Password, optional
-        What people type to come in. Without it they open the address that holds the token.
+    Without a password people come in by the address that holds the token.
     """
 
     def __init__(self, password: Password | None = None) -> None:

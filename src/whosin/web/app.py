@@ -47,20 +47,7 @@ NO_ROOM = "the server cannot read or write its files: its disk may be full"
 
 
 def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
-    """Return the application of one server.
-
-    Parameters
-    ----------
-    settings : Settings
-        Folder, limits and names.
-    password : Password, optional
-        What people type to come in, for servers that others can reach.
-
-    Raises
-    ------
-    InputError
-        If the folder is not private, or another server uses it.
-    """
+    """Return the application of one server; InputError if its folder is not private, or another server uses it."""
     office = Office.open(settings, password)
 
     @asynccontextmanager

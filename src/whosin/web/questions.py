@@ -45,14 +45,8 @@ class _Lost(InputError):
 class Desk:
     """A few computations at a time; whoever waits longer than twenty seconds is sent away.
 
-    Parameters
-    ----------
-    places : int
-        Computations at the same time, and the most helper processes.
-    seconds : float
-        Time that a helper may take for one answer.
-    memory_bytes : int
-        Address space of a helper, where the system can limit it.
+    ``places`` is how many at the same time, and the most helper processes; a helper may take so many ``seconds`` for
+    one answer and, where the system can limit it, so much address space.
     """
 
     def __init__(self, places: int, seconds: float, memory_bytes: int) -> None:

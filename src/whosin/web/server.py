@@ -26,21 +26,8 @@ def serve(
 ) -> None:
     """Serve the page until it is stopped.
 
-    Parameters
-    ----------
-    settings : Settings
-        Folder and limits; the host names come from ``binding``.
-    binding : Binding
-        Address and port; port 0 takes any that is free.
-    password : Password, optional
-        Required where others can reach the server and no proxy has them log in.
-    announce : callable
-        Called with the address to open and with the token, once the port is taken.
-
-    Raises
-    ------
-    InputError
-        If the port is taken, the folder is not private or in use, or a password is missing.
+    The host names come from ``binding``. ``announce`` is called with the address to open and with the token, once the
+    port is taken. A port that is taken, a folder that is not private or in use, and a missing password are InputErrors.
     """
     if not binding.is_loopback and password is None and settings.login is None:
         raise InputError("a server that others can reach needs a password")
