@@ -20,7 +20,7 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NEIGHBOURS", "Guarantee", "Promised", "in_words"]
+__all__ = ["NEIGHBOURS", "Guarantee", "Promised", "belief_after", "in_words"]
 
 Other = TypeVar("Other", bound="Guarantee")
 
@@ -72,7 +72,7 @@ class Guarantee(CurveAnswer):
     def explain(self, prior: float = 0.5) -> str:
         """Return a paragraph for a reader who is no expert. Upper limits are rounded up, lower limits down."""
         prior = check_prior(prior)
-        low, high = self._posterior_to_explain(prior)
+        low, high = belief_after(self, prior)
         blind, best = max(prior, 1.0 - prior), self.accuracy(prior)
         found = float(self.tpr_at(0.001))
         gains = (
@@ -98,9 +98,6 @@ class Guarantee(CurveAnswer):
         )
         return " ".join(sentences)
 
-    def _posterior_to_explain(self, prior: float) -> tuple[float, float]:
-        return self.posterior(prior)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the parameters and assumptions for JSON (infinity as the string "inf")."""
         return {"guarantee": type(self).__name__, **self.parameters(), "assumes": list(self.assumes)}
@@ -119,6 +116,16 @@ class Guarantee(CurveAnswer):
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
+    """Return the range of the belief after any output, in the world that the guarantee's adjacency speaks of.
+
+    Add/remove DP speaks of independent inclusion, replace-one DP of data sets of one known size.
+    """
+    if getattr(guarantee, "adjacency", "") == "replace":
+        return guarantee.posterior(prior, world="fixed_size")  # type: ignore[call-arg]
+    return guarantee.posterior(prior)
 
 
 class Promised(Answer):

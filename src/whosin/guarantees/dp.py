@@ -96,9 +96,6 @@ class DifferentialPrivacy(Guarantee):
         widest = max(high, -low) if self._adjacency == "replace" else high - low
         return -widest, widest
 
-    def _posterior_to_explain(self, prior: float) -> tuple[float, float]:
-        return self.posterior(prior, world="fixed_size" if self._adjacency == "replace" else "independent")
-
     def outsider_roc(self) -> Roc:
         """Return the limit on finding those who are *not* in the data: the roles of "in" and "out" swapped.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from whosin.errors import ImplicationError
-from whosin.guarantees.base import Guarantee
+from whosin.guarantees.base import Guarantee, belief_after
 
 __all__ = ["facts"]
 
@@ -23,15 +22,8 @@ def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
         "prior": prior,
         "accuracy": guarantee.accuracy(prior),
         "advantage": guarantee.advantage,
-        "posterior": list(_posterior(guarantee, prior)),
+        "posterior": list(belief_after(guarantee, prior)),
         "tpr_at": {f"{fpr:g}": float(guarantee.tpr_at(fpr)) for fpr in _FPRS},
         "assumes": assumes,
         "explanation": guarantee.explain(prior),
     }
-
-
-def _posterior(guarantee: Guarantee, prior: float) -> tuple[float, float]:
-    try:
-        return guarantee.posterior(prior)
-    except ImplicationError:
-        return guarantee.posterior(prior, world="fixed_size")  # type: ignore[call-arg]

@@ -43,6 +43,8 @@ Array = NDArray[np.float64]
 SENSITIVITIES = ("auto", "average", "moment")
 SPLITS = ("total", "relative")
 
+_KEPT = ("bound", "route", "kind", "sensitivity", "confidence_level", "draws", "reason")
+"""What a certificate says of its plan as it is."""
 _SMALLEST_ETA = 1e-12
 """Smaller promises mean nothing: the noise follows its law no closer."""
 
@@ -345,22 +347,16 @@ def _certificate(
     return Certificate(
         mip=MIP(request.eta, draw.fraction),
         eta=request.eta,
-        bound=plan.bound,
         estimator=estimator.name,
         noise=noise.kind,
         noise_scale=float(scales[0]) if one else estimator.arrange(scales.reshape(shape)),
         norm=noise.norm,
-        route=plan.route,
-        kind=plan.kind,
-        sensitivity=plan.sensitivity,
-        confidence_level=plan.confidence_level,
-        draws=plan.draws,
         records=draw.records,
         train_size=draw.size,
         ball=None if plan.ball is None else plan.ball.radius,
         sampler=sampler,
         test_mode=not source.secure,
-        reason=plan.reason,
+        **{name: getattr(plan, name) for name in _KEPT},
     )
 
 

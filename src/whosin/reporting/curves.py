@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from whosin.guarantees import Guarantee
-from whosin.guarantees.dp import DifferentialPrivacy
+from whosin.guarantees.base import belief_after
 from whosin.numerics.rounding import confidence, percent, percent_down, percent_up
 from whosin.reporting.blocks import Picture, Pictures
 from whosin.reporting.painting import RATES, Axis, Line, chart
 
-__all__ = ["belief_after", "curve_picture", "measured_curve", "posterior_picture", "roc_pictures"]
+__all__ = ["curve_picture", "measured_curve", "posterior_picture", "roc_pictures"]
 
 READ_AT = (0.01, 0.1)
 """False positive rates at which the words beside a picture read the curve."""
@@ -68,16 +68,6 @@ def curve_picture(
     )
     alt = f"ROC curve on {'logarithmic' if log else 'even'} axes. {_in_words(measured, promised)}"
     return Picture(chart(lines, alt, axes=axes), caption)
-
-
-def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
-    """Return the range of the belief after any output, in the world that the guarantee's adjacency speaks of.
-
-    Add/remove DP speaks of independent inclusion, replace-one DP of data sets of one known size.
-    """
-    if isinstance(guarantee, DifferentialPrivacy) and getattr(guarantee, "adjacency", "add_remove") == "replace":
-        return guarantee.posterior(prior, world="fixed_size")
-    return guarantee.posterior(prior)
 
 
 def posterior_picture(guarantee: Guarantee) -> Picture:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from whosin.guarantees import Guarantee
+from whosin.guarantees.base import belief_after
 from whosin.numerics.rounding import at_most, percent, percent_down, percent_up
 from whosin.reporting.blocks import Block, Grid, Pictures, Report, Section, Text, assumed, untested
-from whosin.reporting.curves import belief_after, posterior_picture, roc_pictures
+from whosin.reporting.curves import posterior_picture, roc_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
 __all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]

@@ -20,9 +20,6 @@ __all__ = [
     "FileAnswer",
 ]
 
-MOST_STEPS = 1_000_000
-LEAST_NOISE, MOST_NOISE = 0.1, 100.0
-LEAST_RATE = 1e-6
 HEAVY = ("dpsgd", "zcdp", "rdp", "profile")
 """Kinds of promises whose curve may take long."""
 MOST_PAIRS = 6_000
@@ -35,8 +32,8 @@ Prior = Annotated[
 Level = Annotated[float, Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
 Epsilon = Annotated[float, Field(ge=0.0, le=100.0, allow_inf_nan=False, description="ε of differential privacy")]
 Delta = Annotated[float, Field(ge=0.0, le=0.5, allow_inf_nan=False, description="δ of differential privacy")]
-SampleRate = Annotated[float, Field(ge=LEAST_RATE, le=1.0, allow_inf_nan=False, description="share in a batch")]
-Steps = Annotated[int, Field(ge=1, le=MOST_STEPS, description="steps of DP-SGD")]
+SampleRate = Annotated[float, Field(ge=1e-6, le=1.0, allow_inf_nan=False, description="share in a batch")]
+Steps = Annotated[int, Field(ge=1, le=1_000_000, description="steps of DP-SGD")]
 
 
 class _Strict(BaseModel):
@@ -76,7 +73,7 @@ class ExplainQuery(_Run):
     pairs: Annotated[
         str, Field(max_length=MOST_PAIRS, description="rdp: one order and its ε a line; profile: ε, δ")
     ] = ""
-    noise_multiplier: Annotated[float, Field(ge=LEAST_NOISE, le=MOST_NOISE, allow_inf_nan=False)] = 1.0
+    noise_multiplier: Annotated[float, Field(ge=0.1, le=100.0, allow_inf_nan=False)] = 1.0
     prior: Prior = 0.5
     log: bool = Field(False, description="draw the curve on logarithmic axes (the page only)")
 

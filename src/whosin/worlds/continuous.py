@@ -92,8 +92,9 @@ class ContinuousGame(Game):
         logs = np.concatenate(
             [np.where(spread < 0, low * spread, high * spread), [-low * (1 - 1e-9), high * (1 - 1e-9)]]
         )
-        points = [self._point(index, math.exp(t), swapped=False) for t in logs]
-        return Roc([fpr for _, fpr in points], [tpr for tpr, _ in points]).hull()
+        masses = [self._masses(index, math.exp(t), swapped=False) for t in logs]
+        tpr, fpr = ([min(1.0, max(0.0, each[side])) for each in masses] for side in (0, 1))
+        return Roc(fpr, tpr).hull()
 
     def posterior(self, record: Any, output: float) -> float:
         """Return P(record in D | output) from the two densities at that number."""
@@ -105,17 +106,15 @@ class ContinuousGame(Game):
         )
         return posterior_at(float(self.world.inclusion[index]), log_ratio)
 
-    def _point(self, index: int, gamma: float, swapped: bool) -> tuple[float, float]:
-        """Masses of in and out on the set where in > γ·out (roles exchanged where swapped)."""
+    def _masses(self, index: int, gamma: float, swapped: bool) -> tuple[float, float, float]:
+        """Masses of in and out on the set where in > γ·out (roles exchanged where swapped), and what they may miss."""
         p, q = (self._outside, self._inside) if swapped else (self._inside, self._outside)
         tpr, fpr, error = self._mixtures.masses(p[index], q[index], gamma)
         self.error = max(self.error, error)
-        return min(1.0, max(0.0, tpr)), min(1.0, max(0.0, fpr))
+        return tpr, fpr, error
 
     def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
-        p, q = (self._outside, self._inside) if swapped else (self._inside, self._outside)
-        tpr, fpr, error = self._mixtures.masses(p[index], q[index], gamma)
-        self.error = max(self.error, error)
+        tpr, fpr, error = self._masses(index, gamma, swapped)
         return max(0.0, tpr - gamma * fpr + error)
 
     def _closeness(self, delta: float) -> float:
