@@ -62,57 +62,25 @@ if TYPE_CHECKING:
     from whosin.roc import Roc
 
 _HOMES = {
-    "ApproxDP": "whosin.guarantees",
-    "DPSGD": "whosin.guarantees",
-    "DifferentialIdentifiability": "whosin.guarantees",
-    "GaussianDP": "whosin.guarantees",
-    "Guarantee": "whosin.guarantees",
-    "MIP": "whosin.guarantees",
-    "MembershipPrivacy": "whosin.guarantees",
-    "PMP": "whosin.guarantees",
-    "PrivacyProfile": "whosin.guarantees",
-    "PureDP": "whosin.guarantees",
-    "RenyiDP": "whosin.guarantees",
-    "TradeOff": "whosin.guarantees",
-    "ZeroConcentratedDP": "whosin.guarantees",
-    "Roc": "whosin.roc",
-    "Audit": "whosin.auditing",
-    "Estimate": "whosin.auditing",
-    "Ledger": "whosin.ledger",
-    "audit": "whosin.auditing",
-    "audit_classifier": "whosin.auditing.models",
-    "audit_generator": "whosin.auditing.models.generators",
-    "audit_one_run": "whosin.auditing",
-    "audit_retrained": "whosin.auditing.runs",
-    "audit_synthetic": "whosin.auditing",
-    "audit_training": "whosin.auditing.runs",
-    "audit_with_references": "whosin.auditing.models",
-    "DPSGDAdapter": "whosin.auditing.models",
-    "ReferenceModels": "whosin.auditing.models",
-    "TorchAdapter": "whosin.auditing.models",
-    "TorchModel": "whosin.auditing.models",
-    "train_dpsgd": "whosin.auditing.models",
-    "from_event": "whosin.guarantees.accountants",
-    "from_opacus": "whosin.guarantees.accountants",
-    "from_pld": "whosin.guarantees.accountants",
-    "ProgressBar": "whosin.parallel.bar",
-    "protect": "whosin.protection",
-    "report": "whosin.reporting",
-}
-_MODULES = (
-    "auditing",
-    "bounds",
-    "calibrate",
-    "errors",
-    "ledger",
-    "mechanisms",
-    "population",
-    "protection",
-    "risks",
-    "tables",
-    "unlearning",
-    "worlds",
-)
+    "auditing": ("Audit", "Estimate", "audit", "audit_one_run", "audit_synthetic"),
+    "auditing.models": (
+        "DPSGDAdapter", "ReferenceModels", "TorchAdapter", "TorchModel", "audit_classifier", "audit_with_references",
+        "train_dpsgd",
+    ),
+    "auditing.models.generators": ("audit_generator",),
+    "auditing.runs": ("audit_retrained", "audit_training"),
+    "guarantees": (
+        "ApproxDP", "DPSGD", "DifferentialIdentifiability", "GaussianDP", "Guarantee", "MIP", "MembershipPrivacy",
+        "PMP", "PrivacyProfile", "PureDP", "RenyiDP", "TradeOff", "ZeroConcentratedDP",
+    ),
+    "guarantees.accountants": ("from_event", "from_opacus", "from_pld"),
+    "ledger": ("Ledger",),
+    "parallel.bar": ("ProgressBar",),
+    "protection": ("protect",),
+    "reporting": ("report",),
+    "roc": ("Roc",),
+}  # fmt: skip
+"""Where the names are that are no modules themselves."""
 
 __all__ = [
     "DPSGD",
@@ -167,14 +135,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name in _MODULES:
-        value = import_module(f"whosin.{name}")
-    elif name == "__version__":
+    if name == "__version__":
         from importlib.metadata import version
 
-        value = version("whosin")
+        value: Any = version("whosin")
+    elif name in __all__:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        value = import_module(f"whosin.{name}") if home is None else getattr(import_module(f"whosin.{home}"), name)
     else:
         raise AttributeError(f"module 'whosin' has no attribute {name!r}")
     globals()[name] = value

@@ -121,12 +121,10 @@ class Said:
 _TONES = {"bad": "#b3361e", "good": "#00704f", "": "#0072b2"}
 
 
-def card(
-    title: str, paragraph: str = "", lists: Mapping[str, Iterable[str]] | None = None, *, tone: str = "", more: str = ""
-) -> str:
+def card(title: str, paragraph: str = "", lists: Mapping[str, Iterable[str]] | None = None, *, tone: str = "") -> str:
     """Return the small HTML card that a notebook shows: the title, a paragraph, lists to unfold.
 
-    ``tone`` is "bad", "good" or nothing; ``more`` is HTML of our own under the paragraph.
+    ``tone`` is "bad", "good" or nothing.
     """
     listed = "".join(
         f"<details><summary>{escape(name)}</summary><ul>"
@@ -135,7 +133,7 @@ def card(
     )
     said = f"<p>{escape(paragraph)}</p>" if paragraph else ""
     edge = f"border:1px solid #8884;border-left:.4em solid {_TONES[tone]};border-radius:.4em;padding:.3em 1em"
-    return f'<div style="{edge};max-width:52em"><p><b>{escape(title)}</b></p>{said}{more}{listed}</div>'
+    return f'<div style="{edge};max-width:52em"><p><b>{escape(title)}</b></p>{said}{listed}</div>'
 
 
 class Rows:

@@ -184,12 +184,12 @@ def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
     return rates
 
 
-def check_rng(value: Any, name: str = "rng") -> np.random.Generator:
+def check_rng(value: Any) -> np.random.Generator:
     """Return the generator of None, a seed or a generator."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError):
-        raise InputTypeError(f"{name} must be None, a seed or a numpy Generator, got {short_repr(value)}") from None
+        raise InputTypeError(f"rng must be None, a seed or a numpy Generator, got {short_repr(value)}") from None
 
 
 def check_callable(name: str, value: Any) -> Any:

@@ -18,12 +18,6 @@ def test_formula():
     assert empirical_bernstein_upper(0.3, 0.04, 100, term) >= 0.3 + radius
 
 
-def test_width_scales():
-    """Samples twice as large in an interval twice as long have limits twice as large."""
-    one = empirical_bernstein_upper(0.3, 0.04, 50, 3.0)
-    assert empirical_bernstein_upper(0.6, 0.16, 50, 3.0, width=2.0) == pytest.approx(2 * one)
-
-
 def test_broadcasts():
     upper = empirical_bernstein_upper(np.zeros((2, 1)), np.array([0.0, 0.1, 0.2]), 10, 1.0)
     assert upper.shape == (2, 3)
@@ -54,7 +48,6 @@ def test_coverage(chance):
         ((0.5, math.nan, 10, 1.0), "variance"),
         ((0.5, 0.1, 1, 1.0), "count"),
         ((0.5, 0.1, 10, 0.0), "log_term"),
-        ((0.5, 0.1, 10, 1.0, 0.0), "width"),
     ],
 )
 def test_bad_input(arguments, name):

@@ -19,7 +19,7 @@ def test_drawings_have_no_style_and_escape_names():
     drawn = [
         chart([line, line], EVIL),
         chart([line], EVIL, axes=low),
-        intervals([Interval(EVIL, 0.5, -1.0, 2.0), Interval("nothing", np.nan, 0.0, 1.0)], EVIL, mark=0.3),
+        intervals([Interval(EVIL, 0.5, -1.0, 2.0), Interval("nothing", np.nan, 0.0, 1.0)], EVIL),
         bars([(EVIL, 0.1), ("b", -0.1)], EVIL, Axis("x", -0.1, 0.1)),
         histogram([0, 3, 2], EVIL, Axis("x"), mark=0.5),
         people(0.37, EVIL),

@@ -1,9 +1,9 @@
 """Confidence limits for the mean of bounded samples.
 
-Maurer and Pontil (2009), theorem 4: for n ≥ 2 independent samples in an interval of length w, with sample variance V
+Maurer and Pontil (2009), theorem 4: for n ≥ 2 independent samples in an interval of length 1, with sample variance V
 (the unbiased one, divisor n - 1), with probability at least 1 - β
 
-    E X ≤ mean + √(2·V·ln(2/β)/n) + 7·w·ln(2/β)/(3·(n - 1)),
+    E X ≤ mean + √(2·V·ln(2/β)/n) + 7·ln(2/β)/(3·(n - 1)),
 
 and the same with the signs exchanged, by reflection. ``log_term`` is ln(2/β); a union bound over m statements takes
 ln(2m/β). No assumption is made on the shape of the law.
@@ -21,21 +21,17 @@ __all__ = ["empirical_bernstein_lower", "empirical_bernstein_upper"]
 Array = NDArray[np.float64]
 
 
-def empirical_bernstein_upper(
-    mean: ArrayLike, variance: ArrayLike, count: ArrayLike, log_term: float, width: float = 1.0
-) -> Array:
+def empirical_bernstein_upper(mean: ArrayLike, variance: ArrayLike, count: ArrayLike, log_term: float) -> Array:
     """Return the upper limit, which is not cut off at the end of the interval. Broadcasts; O(1) for each number."""
-    return np.asarray(mean, dtype=np.float64) + _radius(variance, count, log_term, width)
+    return np.asarray(mean, dtype=np.float64) + _radius(variance, count, log_term)
 
 
-def empirical_bernstein_lower(
-    mean: ArrayLike, variance: ArrayLike, count: ArrayLike, log_term: float, width: float = 1.0
-) -> Array:
+def empirical_bernstein_lower(mean: ArrayLike, variance: ArrayLike, count: ArrayLike, log_term: float) -> Array:
     """Return the lower limit, which is not cut off at the end of the interval. Broadcasts; O(1) for each number."""
-    return np.asarray(mean, dtype=np.float64) - _radius(variance, count, log_term, width)
+    return np.asarray(mean, dtype=np.float64) - _radius(variance, count, log_term)
 
 
-def _radius(variance: ArrayLike, count: ArrayLike, log_term: float, width: float) -> Array:
+def _radius(variance: ArrayLike, count: ArrayLike, log_term: float) -> Array:
     variance, count = np.asarray(variance, dtype=np.float64), np.asarray(count, dtype=np.float64)
     if not np.all(variance >= 0.0):
         raise InputError(f"variance must be numbers of at least 0, got {float(np.min(variance))!r}")
@@ -43,7 +39,5 @@ def _radius(variance: ArrayLike, count: ArrayLike, log_term: float, width: float
         raise InputError(f"count must be at least 2 samples, got {float(np.min(count))!r}")
     if not log_term > 0.0:
         raise InputError(f"log_term must be ln(2/β), a number above 0, got {log_term!r}")
-    if not width > 0.0:
-        raise InputError(f"width must be the length of the interval, a number above 0, got {width!r}")
     chance = np.sqrt(2.0 * variance * log_term / count)
-    return np.asarray((chance + 7.0 * width * log_term / (3.0 * (count - 1.0))) * (1.0 + 1e-15))
+    return np.asarray((chance + 7.0 * log_term / (3.0 * (count - 1.0))) * (1.0 + 1e-15))

@@ -21,13 +21,13 @@ READ_AT = (0.01, 0.1)
 LOWEST = 1e-5
 
 
-def measured_curve(facts: Mapping[str, Any], name: str = "measured, with its limits") -> Line:
+def measured_curve(facts: Mapping[str, Any]) -> Line:
     """Return the curve of an audit's ``to_dict()`` with its band."""
     band = facts["band"]
     curves = facts["roc"], band["lower"], band["upper"]
     fpr = np.unique(np.concatenate([*(curve["fpr"] for curve in curves), np.geomspace(LOWEST, 1.0, 61)]))
     tpr, lower, upper = (np.interp(fpr, curve["fpr"], curve["tpr"]) for curve in curves)
-    return Line(fpr, tpr, name, lower, upper)
+    return Line(fpr, tpr, "measured, with its limits", lower, upper)
 
 
 def roc_pictures(

@@ -131,16 +131,12 @@ def chart(
     return _svg(WIDTH, HEIGHT, alt, parts)
 
 
-def intervals(
-    rows: Sequence[Interval], alt: str, *, axis: Axis | None = None, mark: float | None = None, one_colour: bool = True
-) -> str:
-    """Return numbers with their limits, one below the other; ``mark`` is a dashed line across all."""
-    axis = axis or Axis("advantage: 0 is a blind guess", text=lambda value: f"{value:g}")
+def intervals(rows: Sequence[Interval], alt: str, *, one_colour: bool = True) -> str:
+    """Return advantages with their limits, one below the other."""
+    axis = Axis("advantage: 0 is a blind guess", text=lambda value: f"{value:g}")
     step = 45.0
     height = step * len(rows) + 62.0
     across, parts = _lying(axis, height)
-    if mark is not None:
-        parts.append(f'<path class="blind" d="M{across(mark):.1f} 4V{height - 52:.1f}"/>')
     for i, row in enumerate(rows):
         y, colour = step * i + 36.0, 0 if one_colour else i % COLOURS
         parts.append(f'<text class="row" x="{across(axis.low) + 2:.1f}" y="{y - 13:.1f}">{_short(row.name)}</text>')
