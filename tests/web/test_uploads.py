@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import time
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from whosin.errors import InputError
 from whosin.web.file_types import HEAD, kind_of
 from whosin.web.measure import measure
 from whosin.web.models import AuditOptions
+from whosin.web.service import Office
 from whosin.web.settings import Limits, private_folder
 
 CSV = b"member,score\n1,0.5\n0,0.25\n"
@@ -317,7 +319,8 @@ def test_parallel_uploads_are_few(client):
     assert office(client).arriving == set("bcd")
 
 
-def test_stalled_uploads_end(start):
+@pytest.mark.parametrize("receives", [Office.take, Office.look, partial(Office.use, tool=None)])
+def test_stalled_uploads_end(start, receives):
     held = office(start(limits=Limits(upload_seconds=0.2)))
     sent = [{"type": "http.request", "body": b"--x\r\n", "more_body": True}]
 
@@ -328,7 +331,7 @@ def test_stalled_uploads_end(start):
 
     scope = {"type": "http", "headers": [(b"content-type", b"multipart/form-data; boundary=x")]}
     with pytest.raises(InputError, match=r"more than 0\.2 seconds to arrive"):
-        asyncio.run(held.take(Request(scope, stall)))
+        asyncio.run(receives(held, Request(scope, stall)))
     assert held.arriving == set()
     assert list(held.folders.keys()) == []
 
