@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whosin.auditing.releases.matching import match as table_match
-from whosin.auditing.releases.matching.match import match_rows, row_ids
+from whosin.auditing.releases.matching.match import match_rows
 from whosin.errors import InputError, MissingExtraError
+from whosin.tables.levels import row_ids
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
 METHODS = [

@@ -31,7 +31,7 @@ from whosin.guarantees import Guarantee
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.numerics.rounding import at_least, at_most
 
-__all__ = ["ASSIGNMENTS", "Comparison", "compare"]
+__all__ = ["ASSIGNMENTS", "Comparison", "HeldAgainst", "compare"]
 
 Array = NDArray[np.float64]
 Rates = tuple[Array, Array]
@@ -40,8 +40,21 @@ Rates = tuple[Array, Array]
 ASSIGNMENTS = ("unknown", "random", "coins", "independent trainings")
 
 
+class HeldAgainst:
+    """What a measurement says about a promise: a verdict, and why."""
+
+    verdict: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        return card(self.verdict, self.text)
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(HeldAgainst):
     """What a measurement says about a promise.
 
     Examples
@@ -85,12 +98,6 @@ class Comparison:
             "guarantee": self.guarantee.to_dict(),
             "assignment": self.assignment,
         }
-
-    def __str__(self) -> str:
-        return f"{self.verdict}: {self.text}"
-
-    def _repr_html_(self) -> str:
-        return card(self.verdict, self.text)
 
 
 def compare(

@@ -32,8 +32,9 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
 from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
+from whosin.tables.levels import row_ids
 
-__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows", "row_ids"]
+__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -325,31 +326,6 @@ class Matcher:
             self._copies.counts()[back],
             by_prefix,
         )
-
-
-def row_ids(rows: NDArray[Any]) -> Indices:
-    """Return numbers that are equal where rows are equal, of finite numbers or of codes from 0 on.
-
-    O(N·columns) time and a few sorts.
-    """
-    if rows.dtype.kind == "f":
-        plain = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
-        return _compressed(plain.view(np.dtype((np.void, plain.strides[0]))).ravel())[0]
-    cells = rows
-    ids, limit = np.zeros(len(cells), dtype=np.int64), 1
-    for column in cells.T:
-        codes = int(column.max()) + 1
-        if limit * codes > 2**62:
-            ids, limit = _compressed(ids)
-            if limit == len(cells):
-                return ids
-        ids, limit = ids * codes + column.astype(np.int64), limit * codes
-    return _compressed(ids)[0]
-
-
-def _compressed(ids: NDArray[Any]) -> tuple[Indices, int]:
-    values, numbered = np.unique(ids, return_inverse=True)
-    return numbered.astype(np.int64), len(values)
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def counts_within(
     radii: ArrayLike,
     *,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Indices:
     """Return how many references lie within each radius of each point, at a distance of at most the radius.
 
@@ -99,7 +100,11 @@ def counts_within(
     """
     data = Data.of(points, references)
     scaled = data.scaled_radii(np.atleast_1d(np.asarray(radii, dtype=np.float64)))
-    return _summed(data, len(scaled), lambda block, rows: _count(data, block, rows, scaled), n_jobs).astype(np.int64)
+
+    def part(block: Block, rows: slice) -> NDArray[Any]:
+        return _count(data, block, rows, scaled)
+
+    return _summed(data, len(scaled), part, n_jobs, progress).astype(np.int64)
 
 
 def ball_log_sums(
@@ -109,6 +114,7 @@ def ball_log_sums(
     *,
     floor: float = 0.0,
     n_jobs: int | None = None,
+    progress: Progress | None = None,
 ) -> Array:
     """Return -Σ ln(distance) over the references within each radius of each point.
 
@@ -118,17 +124,27 @@ def ball_log_sums(
     O(d) for each in numpy, some 30 times the cost of a pair in the matrix product.
     """
     data, limits = Data.of(points, references), np.atleast_1d(np.asarray(radii, dtype=np.float64))
-    return _summed(data, len(limits), lambda block, rows: _log_sums(data, block, rows, limits, floor), n_jobs)
+
+    def part(block: Block, rows: slice) -> NDArray[Any]:
+        return _log_sums(data, block, rows, limits, floor)
+
+    return _summed(data, len(limits), part, n_jobs, progress)
 
 
-def _summed(data: Data, width: int, part: Callable[[Block, slice], NDArray[Any]], n_jobs: int | None) -> Array:
+def _summed(
+    data: Data,
+    width: int,
+    part: Callable[[Block, slice], NDArray[Any]],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Array:
     """Add up over all blocks of references what each says of some points, in ``width`` numbers a point."""
     sums = np.zeros((len(data.points), width))
 
     def work(block: Block, rows: slice) -> None:
         sums[rows] += part(block, rows)
 
-    sweep(data, (len(data.references),), work, lambda _: None, number_of_threads(n_jobs), None)
+    sweep(data, (len(data.references),), work, lambda _: None, number_of_threads(n_jobs), progress)
     return sums
 
 
