@@ -9,11 +9,15 @@ import numpy as np
 
 from whosin.errors import InputError, check_whole
 
-__all__ = ["Progress", "check_prefixes", "number_of_threads", "run_tasks"]
+__all__ = ["Progress", "check_prefixes", "number_of_threads", "run_tasks", "silent"]
 
 MOST_JOBS = 2**15
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, up to 1."""
+
+
+def silent(_: float) -> None:
+    """The progress of callers who do not ask for it."""
 
 
 def number_of_threads(n_jobs: int | None) -> int:

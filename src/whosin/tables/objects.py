@@ -16,7 +16,7 @@ from whosin.tables.columns import EXACT
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["series_from_objects"]
+__all__ = ["is_missing", "series_from_objects"]
 
 _NUMBERS = (numbers.Real, Decimal)
 _TRUTH = (bool, np.bool_)
@@ -34,7 +34,7 @@ def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
 
     if set(map(type, values)) <= {str, type(None)}:
         return _text(values, place)
-    known = [None if _is_missing(value) else value for value in values]
+    known = [None if is_missing(value) else value for value in values]
     types = set(map(type, known)) - {type(None)}
     nested = next((t for t in types if issubclass(t, _NESTED)), None)
     if nested is not None:
@@ -57,7 +57,8 @@ def _all(types: set[type], wanted: tuple[Any, ...]) -> bool:
     return all(issubclass(t, wanted) for t in types)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from a value."""
     if value is None:
         return True
     try:

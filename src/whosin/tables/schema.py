@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.tables.columns import Column, nothing
-from whosin.tables.levels import Levels
+from whosin.tables.dialect import is_number
+from whosin.tables.levels import Levels, row_ids
 from whosin.tables.table import Table
 
 __all__ = ["agreed_columns", "check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
@@ -110,30 +111,21 @@ def _disagreement(name: str, one: Column, other: Column, here: str, there: str) 
         f"and {other.holds} in {there} ({_example(other)})"
     )
     text = next((column for column in (one, other) if column.holds == "text"), None)
-    if text is not None and all(_reads_as_number(label) for label in text.labels):
+    if text is not None and all(is_number(label) for label in text.labels):
         message += "; this text reads as numbers: make it numbers"
     return f"{message}; write the column in one way in all tables, or leave it out (ignore= names it)"
 
 
 def _example(column: Column) -> str:
-    odd = [i for i, label in enumerate(column.labels) if not _reads_as_number(label)]
+    odd = [i for i, label in enumerate(column.labels) if not is_number(label)]
     rows = column.values == odd[0] if odd else ~column.missing
     return column.show(int(np.argmax(rows)))
-
-
-def _reads_as_number(label: str) -> bool:
-    try:
-        float(label)
-    except ValueError:
-        return False
-    return True
 
 
 def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:
     """Return a number for every row of every table, the same exactly for rows that are equal in all cells.
 
-    Missing cells are equal to each other. No hashing, so no collisions: columns are joined one by one as digits of a
-    mixed radix, and renumbered before 64 bits are full. O(n·d + n log n · renumberings).
+    Missing cells are equal to each other. No hashing, so no collisions (:func:`.levels.row_ids`).
 
     Examples
     --------
@@ -144,19 +136,12 @@ def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:
     [[0, 2, 0], [2, 1]]
     """
     matched = match_tables(*tables, at_least=1)
-    numbers = np.zeros(sum(len(table) for table in matched), dtype=np.int64)
-    size = 1
-    for i, name in enumerate(matched[0].names):
-        columns = [table.columns[i] for table in matched]
+    codes = []
+    for name, *columns in zip(matched[0].names, *(table.columns for table in matched), strict=True):
         levels = Levels.pool(columns)
-        if size * levels.size > 2**62:
-            distinct, numbers = np.unique(numbers, return_inverse=True)
-            size = len(distinct)
-        codes = np.concatenate([levels.codes(column, f"column {name!r}") for column in columns])
-        numbers = numbers * levels.size + codes
-        size *= levels.size
+        codes.append(np.concatenate([levels.codes(column, f"column {name!r}") for column in columns]))
     ends = np.cumsum([len(table) for table in matched])[:-1]
-    return tuple(np.split(np.unique(numbers, return_inverse=True)[1].astype(np.int64), ends))
+    return tuple(np.split(row_ids(np.column_stack(codes)), ends))
 
 
 def shared_rows(a: Table, b: Table) -> int:

@@ -52,7 +52,9 @@ class ColumnSurvey:
         import polars as pl
 
         as_text = _is_inexact(stream, name)
-        numbers, labels = _Numbers(), _Labels()
+        no_labels = pl.Series([], dtype=pl.String)
+        numbers = _Distinct(_joined_numbers, None)
+        labels = _Distinct(_joined_labels, (no_labels, np.empty(0, dtype=np.int64)))
         holds, kind, missing = "nothing", "category", 0
         for _, column in _columns(stream, name, as_text, truth=False):
             gone = int(column.missing.sum())
@@ -61,9 +63,10 @@ class ColumnSurvey:
                 continue
             kind, holds = column.kind, column.holds
             if kind == "category":
-                labels.add(column)
+                used = column.values[column.values >= 0]
+                labels.add((list(column.labels), np.bincount(used, minlength=len(column.labels))))
             else:
-                numbers.add(column.values[~column.missing])
+                numbers.add(np.unique(column.values[~column.missing], return_counts=True))
         if kind == "category":
             words, counts = labels.merged()
             if _is_truth(holds, words):
@@ -71,7 +74,7 @@ class ColumnSurvey:
                 words, counts = _capitalised(words, counts)
             return cls(stream, name, "category", holds, np.empty(0), words, counts, missing, as_text)
         values, counts = numbers.merged()
-        return cls(stream, name, kind, holds, values, pl.Series([], dtype=pl.String), counts, missing, as_text)  # type: ignore[arg-type]
+        return cls(stream, name, kind, holds, values, no_labels, counts, missing, as_text)  # type: ignore[arg-type]
 
     def blocks(self) -> Iterator[tuple[int, Column]]:
         """Yield the first row and the cells of each block, all of one kind."""
@@ -211,62 +214,40 @@ def _capitalised(words: pl.Series, counts: NDArray[np.int64]) -> tuple[pl.Series
     return pl.Series(kept, dtype=pl.String), np.array([joined[word] for word in kept], dtype=np.int64)
 
 
-class _Merging:
-    """Distinct values with counts; those of new blocks wait until merging pays."""
+class _Distinct:
+    """Distinct values with counts, by block: those of new blocks wait until merging pays."""
 
-    def __init__(self) -> None:
-        self.kept: Any = None
-        self.waiting: list[Any] = []
-        self.held = 0
+    def __init__(self, join: Callable[[list[Any]], Any], none: Any) -> None:
+        self._join, self._kept, self._none = join, None, none
+        self._waiting: list[Any] = []
 
-    def _take(self, part: Any, size: int, join: Callable[[list[Any]], Any], length: Callable[[Any], int]) -> None:
-        self.waiting, self.held = [*self.waiting, part], self.held + size
-        if self.kept is None or self.held > max(_MERGE, length(self.kept)):
-            self._merge(join)
+    def add(self, part: tuple[Any, NDArray[np.int64]]) -> None:
+        """Add the values of a block and how many rows have each."""
+        self._waiting.append(part)
+        if self._kept is None or sum(len(one[1]) for one in self._waiting) > max(_MERGE, len(self._kept[1])):
+            self.merged()
 
-    def _merge(self, join: Callable[[list[Any]], Any]) -> None:
-        if self.waiting:
-            self.kept = join(self.waiting if self.kept is None else [self.kept, *self.waiting])
-            self.waiting, self.held = [], 0
-
-
-class _Numbers(_Merging):
-    def add(self, values: NDArray[np.float64]) -> None:
-        part = np.unique(values, return_counts=True)
-        self._take(part, len(part[0]), _joined_numbers, lambda kept: len(kept[0]))
-
-    def merged(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        self._merge(_joined_numbers)
-        return self.kept  # type: ignore[no-any-return]
+    def merged(self) -> Any:
+        """Return all values, rising, and how many rows have each."""
+        if self._waiting:
+            self._kept = self._join(self._waiting if self._kept is None else [self._kept, *self._waiting])
+            self._waiting = []
+        return self._none if self._kept is None else self._kept
 
 
 def _joined_numbers(parts: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    values = np.concatenate([part[0] for part in parts])
-    counts = np.concatenate([part[1] for part in parts])
+    values, counts = (np.concatenate(side) for side in zip(*parts, strict=True))
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     return values[starts], np.add.reduceat(counts, starts)
 
 
-class _Labels(_Merging):
-    def add(self, column: Column) -> None:
-        import polars as pl
-
-        counts = np.bincount(column.values[column.values >= 0], minlength=len(column.labels)).astype(np.int64)
-        part = pl.DataFrame({"label": pl.Series(list(column.labels), dtype=pl.String), "rows": counts})
-        self._take(part, part.height, _joined_labels, len)
-
-    def merged(self) -> tuple[pl.Series, NDArray[np.int64]]:
-        import polars as pl
-
-        self._merge(_joined_labels)
-        if self.kept is None:
-            return pl.Series([], dtype=pl.String), np.empty(0, dtype=np.int64)
-        return self.kept["label"], self.kept["rows"].to_numpy()
-
-
-def _joined_labels(parts: list[Any]) -> Any:
+def _joined_labels(parts: list[Any]) -> tuple[pl.Series, NDArray[np.int64]]:
     import polars as pl
 
-    return pl.concat(parts).group_by("label").agg(pl.col("rows").sum()).sort("label")
+    frames = [
+        pl.DataFrame({"label": labels, "rows": rows}, schema_overrides={"label": pl.String}) for labels, rows in parts
+    ]
+    joined = pl.concat(frames).group_by("label").agg(pl.col("rows").sum()).sort("label")
+    return joined["label"], joined["rows"].to_numpy()

@@ -29,8 +29,9 @@ class TorchAdapter(Network):
         Most records in a batch. The batches of an epoch are of nearly equal size, in a new random order each.
     learning_rate, optimizer, loss, classes, output, reset, device, input_dtype
         ``optimizer`` is "sgd", "adam", "adamw", or a callable that gets the parameters and ``lr=``. ``loss`` maps
-        (outputs, targets) to one number per record; cross-entropy by default. ``classes`` names the label of each
-        output, 0, 1, … by default. ``output`` says whether the module gives "logits", "probabilities" or
+        (outputs, numbers of the classes) to one number per record; cross-entropy by default. ``classes``
+        names the label of each output; by default 0, 1, … if all labels are such numbers, otherwise the sorted labels
+        of the training data. ``output`` says whether the module gives "logits", "probabilities" or
         "log_probabilities". ``reset=False`` starts from the weights of ``module``. ``device`` and ``input_dtype`` are
         those of torch.
     journal : path, optional

@@ -45,28 +45,7 @@ FASTEST = 3e38
 class Network:
     """A module that can be trained again and again; the part that is the same with and without privacy.
 
-    Parameters
-    ----------
-    module : torch.nn.Module, or callable without arguments that returns one
-        The architecture; it stays untouched.
-    learning_rate : float
-    optimizer : {"sgd", "adam", "adamw"} or callable
-        A callable gets the parameters and ``lr=`` and returns a torch optimiser.
-    loss : callable, optional
-        (outputs, targets) ↦ one number per record, targets being the numbers of the classes; cross-entropy by default.
-    classes : sequence, optional
-        The label of each output. By default 0, 1, … if all labels are such numbers, otherwise the sorted labels of the
-        training data, one for each output.
-    output : {"logits", "probabilities", "log_probabilities"}
-        What the module gives out.
-    reset : bool
-        Whether every training starts from fresh weights. False starts from the weights of ``module`` (fine-tuning).
-    device : str
-        Where to train, as torch names it.
-    input_dtype : str, optional
-        As in :class:`TorchModel`.
-    journal : path, optional
-        Beside it, under its name, lies the state of trainings that are not finished.
+    What its settings mean is said by :class:`whosin.TorchAdapter`.
     """
 
     module: Any = field(kw_only=False)

@@ -120,7 +120,8 @@ def test_every_query_answers_for_each_record_alone(known):
         releases = [
             TableRelease(
                 rows, cells[1], shares, numbers, ranks, reference_cells=cells[2],
-                contrast=lambda rows=rows: Contrast([as_table(rows)], *tables), keys=rows[:, 0].astype(float),
+                reference_tables=lambda rows=rows: Contrast([as_table(rows)], *tables),
+                repeated_keys=rows[:, 0].astype(float),
             )
             for rows in (cells[0], *cells[0][:8, None])
         ]  # fmt: skip

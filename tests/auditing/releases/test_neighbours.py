@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from whosin.auditing.releases.matching import distance_blocks
 from whosin.auditing.releases.matching.neighbours import ball_log_sums, counts_within, nearest
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError
 
 
 def all_distances(x, y):
@@ -146,17 +146,14 @@ def test_balls(kind, dimension):
     x, y = clouds(kind, dimension, 4)
     table = all_distances(x, y)
     radii = np.quantile(table, [0.0, 0.01, 0.3, 1.0])
-    sizes = [1, 100, 260]
-    counts = counts_within(x, y, radii, prefixes=sizes)
+    counts = counts_within(x, y, radii)
     floor = float(np.quantile(table, 0.4)) or 1.0
-    sums = ball_log_sums(x, y, radii, prefixes=sizes, floor=floor)
-    assert counts.shape == sums.shape == (70, 3, 4)
+    sums = ball_log_sums(x, y, radii, floor=floor)
+    inside = table[:, :, None] <= radii
+    np.testing.assert_array_equal(counts, inside.sum(axis=1))
     logs = -np.log(np.maximum(table, floor))
-    for place, size in enumerate(sizes):
-        inside = table[:, :size, None] <= radii
-        np.testing.assert_array_equal(counts[:, place], inside.sum(axis=1))
-        np.testing.assert_allclose(sums[:, place], (logs[:, :size, None] * inside).sum(axis=1), rtol=1e-12, atol=1e-10)
-    np.testing.assert_array_equal(counts_within(x, y, radii[2])[:, 0], counts[:, -1, 2])
+    np.testing.assert_allclose(sums, (logs[:, :, None] * inside).sum(axis=1), rtol=1e-12, atol=1e-10)
+    np.testing.assert_array_equal(counts_within(x, y, radii[2])[:, 0], counts[:, 2])
 
 
 def test_counts_against_scipy():
@@ -194,17 +191,8 @@ def test_the_edge_belongs_to_the_ball():
 @pytest.mark.parametrize(
     ("x", "y", "options", "error", "message"),
     [
-        ([], [1.0], {}, InputError, "points"),
-        ([1.0], np.zeros((0, 1)), {}, InputError, "references"),
-        ([[1.0, 2.0]], [[1.0]], {}, InputError, "as many columns"),
-        ([math.nan], [1.0], {}, InputError, "points must hold finite numbers"),
-        ([1.0], [1.0, math.inf], {}, InputError, "row 1"),
         ([1e300], [1.0], {}, InputError, "1e\\+290"),
-        (["a"], [1.0], {}, InputTypeError, "points"),
-        (np.zeros((1, 1, 1)), [1.0], {}, InputError, "points"),
-        ([1.0], [1.0], {"k": 2}, InputError, "k must be"),
-        ([1.0], [1.0], {"k": 0}, InputError, "k must be"),
-        ([1.0], [1.0, 2.0], {"k": 2, "prefixes": [1, 2]}, InputError, "at least k"),
+        ([1.0], [1.0, math.inf], {}, InputError, "row 1"),
         ([1.0], [1.0, 2.0], {"prefixes": [3]}, InputError, "prefixes"),
         ([[1.0, 2.0]], [[1.0, 2.0]], {"n_jobs": 0}, InputError, "n_jobs"),
     ],
@@ -212,14 +200,3 @@ def test_the_edge_belongs_to_the_ball():
 def test_bad_input(x, y, options, error, message):
     with pytest.raises(error, match=message):
         nearest(x, y, **options)
-
-
-@pytest.mark.parametrize("radii", [-1.0, math.nan, math.inf, [], [[1.0]]])
-def test_bad_radii(radii):
-    for function in (counts_within, ball_log_sums):
-        with pytest.raises(InputError, match="radii"):
-            function([[1.0]], [[1.0]], radii)
-    with pytest.raises(InputTypeError, match="radii"):
-        counts_within([[1.0]], [[1.0]], "wide")
-    with pytest.raises(InputError, match="floor"):
-        ball_log_sums([[1.0]], [[1.0]], 1.0, floor=-1.0)

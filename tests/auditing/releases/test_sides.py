@@ -20,7 +20,6 @@ from two_sides import (
 
 from whosin.auditing.releases.sides import Pool, dependence, drift, holdout_problem
 from whosin.auditing.releases.sides.labels import labellings, largest_gap, pairs_alike
-from whosin.errors import InputError
 
 GAP = "part or all of the measured gap may be that difference"
 
@@ -216,12 +215,6 @@ def test_dates_of_collection_are_drift():
     train[:, 0], holdout[:, 0] = np.sort(rng.integers(0, 100, 300)), rng.integers(100, 200, 300)
     assert not dependence(table_pool(train, holdout), rng).found
     assert drift(table_pool(train, holdout), rng).columns == ("x0",)
-
-
-def test_people_on_both_sides_are_an_error():
-    pool = array_pool(np.zeros((2, 1)), np.ones((2, 1)), people=np.array([0, 1, 1, 2]))
-    with pytest.raises(InputError, match="people must be numbers of which none stands on both sides"):
-        drift(pool, np.random.default_rng(0))
 
 
 def numbered(*parts):

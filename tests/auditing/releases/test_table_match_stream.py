@@ -96,11 +96,6 @@ def test_weights_and_numbers_that_almost_tie(seed, columns, width):
     agree(whole, streamed(*tables, width, (37, 200), method="compiled"))
 
 
-def test_refuses_infinite_weights():
-    with pytest.raises(InputError, match="weights must hold numbers from 0 to 350"):
-        Matcher([[0]], [[np.inf]])
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_many_tiles_and_spans(threads):
     """Very many tiles, most of which are passed over, and more values than bytes."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from whosin.guarantees import Guarantee
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.numerics.rounding import at_least, at_most
 
-__all__ = ["ASSIGNMENTS", "Comparison", "compare"]
+__all__ = ["ASSIGNMENTS", "Comparison", "HeldAgainst", "compare"]
 
 Array = NDArray[np.float64]
 Rates = tuple[Array, Array]
@@ -40,8 +40,21 @@ Rates = tuple[Array, Array]
 ASSIGNMENTS = ("unknown", "random", "coins", "independent trainings")
 
 
+class HeldAgainst:
+    """What a measurement says about a promise: a verdict, and why."""
+
+    verdict: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.text}"
+
+    def _repr_html_(self) -> str:
+        return card(self.verdict, self.text)
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(HeldAgainst):
     """What a measurement says about a promise.
 
     Examples
@@ -86,12 +99,6 @@ class Comparison:
             "assignment": self.assignment,
         }
 
-    def __str__(self) -> str:
-        return f"{self.verdict}: {self.text}"
-
-    def _repr_html_(self) -> str:
-        return card(self.verdict, self.text)
-
 
 def compare(
     evidence: Evidence,
@@ -125,21 +132,11 @@ def compare(
     else:
         within = advantage.upper <= promised and guarantee.roc.dominates(band.upper)
         verdict = "consistent" if within else "inconclusive"
-    text = _text(verdict, attack, limits.fpr_upper, limits.tpr_lower, allowed, promised, advantage, guarantee)
-    return Comparison(
-        verdict,
-        text,
-        epsilon_lower,
-        slack,
-        1.0 - delta,
-        promised,
-        advantage,
-        limits.fpr_upper,
-        limits.tpr_lower,
-        allowed,
-        guarantee,
-        assignment,
+    held = limits.fpr_upper, limits.tpr_lower, allowed
+    found = Comparison(
+        verdict, "", epsilon_lower, slack, 1.0 - delta, promised, advantage, *held, guarantee, assignment
     )
+    return replace(found, text=_text(found, attack))
 
 
 def _strongest(evidence: Evidence, guarantee: Guarantee, delta: float) -> Attack:
@@ -186,19 +183,13 @@ def _by_limits(evidence: Evidence, value: Callable[[Rates, Rates], Array], delta
     return evidence.attack(evidence.rivals[place], found[place][1])
 
 
-def _text(
-    verdict: str,
-    attack: Attack,
-    fpr: float,
-    tpr: float,
-    allowed: float,
-    promised: float,
-    advantage: Estimate,
-    guarantee: Guarantee,
-) -> str:
+def _text(found: Comparison, attack: Attack) -> str:
+    verdict, advantage, guarantee = found.verdict, found.advantage, found.guarantee
+    promised = at_most(found.promised_advantage, 3)
     point = (
-        f"an attack on {attack.candidate} finds at least {at_least(100 * tpr, 3)}% of the members while accusing at "
-        f"most {at_most(100 * fpr, 3)}% of the outsiders; {guarantee} allows {at_most(100 * allowed, 3)}% there"
+        f"an attack on {attack.candidate} finds at least {at_least(100 * found.tpr_lower, 3)}% of the members while "
+        f"accusing at most {at_most(100 * found.fpr_upper, 3)}% of the outsiders; {guarantee} allows "
+        f"{at_most(100 * found.promised_tpr, 3)}% there"
     )
     if verdict == "violated":
         return (
@@ -212,13 +203,13 @@ def _text(
         )
     if verdict == "consistent":
         return (
-            f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {at_most(promised, 3)} of "
+            f"the measured advantage is at most {at_most(advantage.upper, 3)}, within the {promised} of "
             f"{guarantee}, and the upper limits of the TPR lie under the promised curve at every FPR. Covered: "
             f"{advantage.about.removeprefix('upper limit: ')}; no other attacker."
         )
     return (
         f"the measured advantage lies between {at_least(advantage.lower, 3)} and {at_most(advantage.upper, 3)} (for "
-        f"{advantage.about.removeprefix('upper limit: ')}); {guarantee} promises at most {at_most(promised, 3)}, and "
+        f"{advantage.about.removeprefix('upper limit: ')}); {guarantee} promises at most {promised}, and "
         "less at low false positive rates, where so many records cannot show it. Nothing here contradicts the promise, "
         "and nothing here shows it."
     )

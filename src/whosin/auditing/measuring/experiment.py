@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.people import People, people_of
 from whosin.errors import InputError, InputTypeError, check_choice, check_prior, check_whole
+from whosin.tables.objects import is_missing
 
-__all__ = ["Experiment", "is_missing"]
+__all__ = ["Experiment"]
 
 Array = NDArray[np.float64]
 
@@ -175,14 +176,6 @@ def _by_person(
     ways = ("largest", "mean") if directed else ("largest", "smallest", "mean")
     pooled = [np.concatenate([who.pooled(_table(values), way) for way in ways], axis=1) for values, who in sides]
     return pooled[0], pooled[1], tuple(f"{name} ({way} of a person)" for way in ways for name in names)
-
-
-def is_missing(value: Any) -> bool:
-    """Tell None, NaN, NaT and pandas' NA from a value."""
-    try:
-        return value is None or bool(value != value)
-    except TypeError:
-        return type(value).__name__ == "NAType"
 
 
 def _answers(name: str, given: Any) -> NDArray[Any]:

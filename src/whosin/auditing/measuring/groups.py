@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from whosin.answers import Rows, Said, limits_by_column
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.estimate import Estimate
-from whosin.auditing.measuring.experiment import Experiment, is_missing
+from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.people import SEVERAL, People
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
+from whosin.tables.objects import is_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Coded", "GroupRow", "GroupTable", "check_groups", "group_table"]
+__all__ = ["Coded", "GroupRow", "GroupTable", "Groups", "check_groups", "group_table"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -87,8 +88,24 @@ class GroupRow(Said):
         return f"{self.name}: advantage {self.advantage}{more}"
 
 
+class Groups(Rows):
+    """Groups with limits that hold together, one row each."""
+
+    rows: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the rows for JSON."""
+        return [row.to_dict() for row in self.rows]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupTable(Rows):
+class GroupTable(Groups):
     """Groups with limits that hold together; iterable, by number or by name, and able to :meth:`scan` for more.
 
     Examples
@@ -109,12 +126,6 @@ class GroupTable(Rows):
     _evidence: Evidence = field(repr=False)
     _attack: Attack = field(repr=False)
     _risk: tuple[Array, Array] = field(repr=False)
-
-    def __iter__(self) -> Iterator[GroupRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
     def __getitem__(self, which: int | str) -> GroupRow:
         if isinstance(which, str):
@@ -164,10 +175,6 @@ class GroupTable(Rows):
         new = [(column, i) for _, column, i in found if column.name(i) not in known][:top]
         groups = {column.name(i): (column.inside == i, column.outside == i) for column, i in new}
         return _table(groups, self._evidence, self._attack, self._risk, 1.0 - self.confidence_level)
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """Return the rows for JSON."""
-        return [row.to_dict() for row in self.rows]
 
     def _columns(self) -> dict[str, list[Any]]:
         return {

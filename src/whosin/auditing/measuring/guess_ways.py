@@ -68,22 +68,14 @@ class Count:
 
 @dataclass(frozen=True)
 class SeveralWays:
-    """Right guesses of several ways: the highest scores guessed in, the lowest out, no coin looked at beforehand.
-
-    Parameters
-    ----------
-    canaries : int
-        How many there are.
-    counts : tuple of Count
-        The ways; ``first`` says that the first of them is the one that the scores suggest.
-    alpha : float
-        The level for which they are weighed against each other.
-    """
+    """Right guesses of several ways: the highest scores guessed in, the lowest out, no coin looked at beforehand."""
 
     canaries: int
     counts: tuple[Count, ...]
     first: bool
+    """Whether the first of the ways is the one that the scores suggest."""
     alpha: float
+    """The level for which they are weighed against each other."""
 
     @property
     def _levels(self) -> list[float]:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import card
 from whosin.auditing.measuring import guess_bound
+from whosin.auditing.measuring.compare import HeldAgainst
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import clopper_pearson_lower
@@ -50,7 +50,7 @@ CURVE_SHARE = 4
 
 
 @dataclass(frozen=True)
-class OneRunComparison:
+class OneRunComparison(HeldAgainst):
     """What one run says about a promise.
 
     Examples
@@ -84,12 +84,6 @@ class OneRunComparison:
             "epsilon_promised": promised if math.isfinite(promised) else str(promised),
             "guarantee": self.guarantee.to_dict(),
         }
-
-    def __str__(self) -> str:
-        return f"{self.verdict}: {self.text}"
-
-    def _repr_html_(self) -> str:
-        return card(self.verdict, self.text)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from whosin.auditing.models.predictions import (
     residuals,
 )
 from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.training.adapters import row_count
 
@@ -114,7 +115,7 @@ def audit_classifier(
     'leak'
     """
     generator = np.random.default_rng(0 if rng is None else rng)
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     report(0.0)
     sides = _side("members", members), _side("non_members", non_members)
     names, questions = _sorted(query)
@@ -285,7 +286,3 @@ def _models(reference: Any) -> tuple[Any, ...]:
     if reference is None:
         return ()
     return tuple(reference) if isinstance(reference, list | tuple) else (reference,)
-
-
-def _silent(_: float) -> None:
-    return None

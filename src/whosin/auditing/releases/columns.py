@@ -77,27 +77,17 @@ class RevealingColumns(Rows):
 
 @dataclass(frozen=True, eq=False)
 class ComparedColumns:
-    """The columns that were compared: numbers as numbers (NaN where missing), categories as codes.
-
-    Parameters
-    ----------
-    names : tuple of str
-    records, released : sequence of arrays
-        One array a column; training records first.
-    numeric : sequence of bool
-        Whether a column holds numbers.
-    split : int
-        Number of training records.
-    keys : int
-        How many of the columns, the last ones, hold keys and texts.
-    """
+    """The columns that were compared: numbers as numbers (NaN where missing), categories as codes."""
 
     names: tuple[str, ...]
     records: Sequence[Array] = field(repr=False)
+    """One array a column; training records first."""
     released: Sequence[Array] = field(repr=False)
     numeric: Sequence[bool]
     split: int
+    """Number of training records."""
     keys: int = 0
+    """How many of the columns, the last ones, hold keys and texts."""
 
     def with_keys(self, keys: Mapping[str, tuple[NDArray[Any], NDArray[Any]]]) -> ComparedColumns:
         """Return these columns and those of keys and texts, by name the codes of records and of released rows."""

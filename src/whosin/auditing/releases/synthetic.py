@@ -28,6 +28,7 @@ from whosin.auditing.releases.tables_to_answers import ReleaseAnswers, answer_qu
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, check_confidence, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
+from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.tables.look import Preview
 from whosin.tables.roles import said
@@ -374,7 +375,7 @@ def audit_synthetic(
     level = check_confidence(confidence_level)
     if holdout is None:
         raise InputError(f"holdout is missing. {NO_HOLDOUT}")
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     spare = isinstance(reference, str) and reference == "auto"
     seen: tuple[str, ...] = ()
     if embed is not None:
@@ -539,7 +540,3 @@ def _reference_tells(material: ReleaseAnswers) -> bool:
     counts = inside, material.train_rows, outside, len(material.answers) - material.train_rows
     level = (1.0 - REFERENCE_LEVEL) / 2
     return gain_lower(*counts, level) > 0.0 or gain_upper_of_one(*counts, level) < 0.0
-
-
-def _silent(_: float) -> None:
-    return None

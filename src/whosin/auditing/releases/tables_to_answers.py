@@ -16,7 +16,6 @@ from whosin.auditing.measuring.groups import Coded
 from whosin.auditing.measuring.people import people_of
 from whosin.auditing.measuring.splits import seed_of
 from whosin.auditing.releases.columns import ComparedColumns
-from whosin.auditing.releases.matching.match import row_ids
 from whosin.auditing.releases.queries import Answers, ask
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
@@ -40,6 +39,7 @@ from whosin.tables import (
     read_table,
 )
 from whosin.tables.columns import Column
+from whosin.tables.levels import row_ids
 from whosin.tables.look import Preview, preview_of
 from whosin.tables.reading import TEXT, file_ending
 from whosin.tables.roles import ColumnChoice, as_numbers, key_columns, person_column
@@ -61,6 +61,26 @@ STREAMED_FROM = 250_000
 """Files, lazy frames and frames from an iterable with more rows than this are read in blocks."""
 READING = 0.1
 """Share of the work that is reading the columns of a streamed release, for the progress bar."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What is asked of the tables, and how, as the caller said it."""
+
+    query: Any
+    choice: ColumnChoice
+    groups: Any
+    person: Any
+    threads: int
+    rng: np.random.Generator | None
+    progress: Progress
+    spare: bool
+    """Whether some held-out rows may serve as reference."""
+    journal: Any
+
+    def chance(self, fingerprints: Mapping[str, str]) -> np.random.Generator:
+        """Return the caller's generator, or one that depends on the tables alone."""
+        return self.rng if self.rng is not None else np.random.default_rng(seed_of(*fingerprints.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +157,9 @@ def answer_queries(
     With ``spare``, some rows of a large holdout serve as reference (:mod:`whosin.auditing.releases.set_aside`) where
     tables have none, if the query is "auto" and groups are none, or columns.
     """
-    threads = number_of_threads(n_jobs)
     spare = spare and query == "auto" and (groups is None or isinstance(groups, str) or _is_list_of_names(groups))
-    choice = ColumnChoice(columns, ignore, keep)
+    choice, threads = ColumnChoice(columns, ignore, keep), number_of_threads(n_jobs)
+    asked = _Question(query, choice, groups, person, threads, rng, progress, spare, journal)
     if journal is not None and block_rows is None:
         block_rows = BLOCK_ROWS
     train, holdout, reference = (_read(part, categories) for part in (train, holdout, reference))
@@ -160,22 +180,17 @@ def answer_queries(
             synthetic = stream.table()
     given = [train, holdout, synthetic] + ([] if reference is None else [reference])
     if columns is None and not categories and all(is_plain(part) for part in given):
-        return _from_arrays(given, query, choice, groups, threads, rng, progress, person)
+        return _from_arrays(given, asked)
     tables = [
         part if isinstance(part, TableStream) else as_table(part, name, categories=categories)
         for part, name in zip(given, _NAMES, strict=False)
     ]
-    return _from_tables(given, tables, query, choice, groups, threads, rng, progress, person, spare, journal)
+    return _from_tables(given, tables, asked)
 
 
 def _read(part: Any, categories: Sequence[str]) -> Any:
     """Read a table that is given by its path."""
     return read_table(part, categories=categories) if isinstance(part, str | Path) else part
-
-
-def _chance(rng: np.random.Generator | None, fingerprints: Mapping[str, str]) -> np.random.Generator:
-    """Return the caller's generator, or one that depends on the tables alone."""
-    return rng if rng is not None else np.random.default_rng(seed_of(*fingerprints.values()))
 
 
 def _person(person: Any, tables: Mapping[str, Table]) -> Any:
@@ -205,16 +220,8 @@ def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -
     return as_stream(synthetic, "synthetic", block_rows=size, categories=categories)
 
 
-def _from_arrays(
-    given: list[Any],
-    query: Any,
-    choice: ColumnChoice,
-    groups: Any,
-    threads: int,
-    rng: np.random.Generator | None,
-    progress: Any,
-    person: Any,
-) -> ReleaseAnswers:
+def _from_arrays(given: list[Any], asked: _Question) -> ReleaseAnswers:
+    query, groups, person = asked.query, asked.groups, asked.person
     if isinstance(person, str):
         raise InputTypeError("person must be a pair of arrays of identifiers with arrays: they have no column names")
     named = zip(given, _NAMES, strict=False)
@@ -226,28 +233,28 @@ def _from_arrays(
         raise InputTypeError("groups must be labels of members and non-members with arrays: they have no column names")
     tables = [as_table(part, name) for part, name in zip(flat, _NAMES, strict=False)]
     # the caller's own function sees the records as they are, whatever their columns look like
-    columns, left = ([*tables[0].names], {}) if callable(query) else choice.among(tables[:2], tables[2:])
+    columns, left = ([*tables[0].names], {}) if callable(query) else asked.choice.among(tables[:2], tables[2:])
     if left:
         places = [tables[0].names.index(name) for name in columns]
         tables, flat = [table.select(columns) for table in tables], [part[:, places] for part in flat]
     targets, split = np.concatenate(flat[:2]), len(flat[0])
     prints = _fingerprints(tables)
-    chance = _chance(rng, prints)
+    chance = asked.chance(prints)
     order = chance.permutation(len(flat[2]))
     release = array_queries.ArrayRelease(
         targets,
         flat[2][order],
         reference=flat[3] if len(flat) > 3 else None,
         prefixes=None if callable(query) else sizes_up_to(len(flat[2])),
-        n_jobs=threads,
-        progress=progress,
+        n_jobs=asked.threads,
+        progress=asked.progress,
     )
     answers = _answers(release, array_queries, query, given, split, referring=len(given) > 3)
     rows = _row_numbers(flat)
     common: dict[str, Any] = {
         **_about_rows(dict(zip(_NAMES, rows, strict=False)), prints, chance),
         "left_out": left,
-        "pool": Pool(split, tuple(columns), rows=targets, n_jobs=threads),
+        "pool": Pool(split, tuple(columns), rows=targets, n_jobs=asked.threads),
         "copied": np.isin(np.concatenate(rows[:2]), rows[2]),
         "groups": groups,
         "person": person,
@@ -263,33 +270,22 @@ def _from_arrays(
     return _material(answers, split, len(flat[2]), query, array_queries.QUERIES, common)
 
 
-def _from_tables(
-    given: list[Any],
-    tables: Sequence[Table | TableStream],
-    query: Any,
-    choice: ColumnChoice,
-    groups: Any,
-    threads: int,
-    rng: np.random.Generator | None,
-    progress: Progress,
-    person: Any,
-    spare: bool,
-    journal: Any,
-) -> ReleaseAnswers:
+def _from_tables(given: list[Any], tables: Sequence[Table | TableStream], asked: _Question) -> ReleaseAnswers:
     """Answer from tables of which the release, the third, may be read in blocks."""
+    query, person = asked.query, asked.person
     held = {role: table for role, table in zip(_NAMES, tables, strict=False) if isinstance(table, Table)}
     compared: list[Any] = [_without(table, person) for table in tables]
-    columns, left = choice.among(compared[:2], compared[2:])
+    columns, left = asked.choice.among(compared[:2], compared[2:])
     who = _person(person, held)
-    aside = _aside(compared, columns, who, rng) if spare and len(tables) == 3 else None
+    aside = _aside(compared, columns, who, asked.rng) if asked.spare and len(tables) == 3 else None
     parts = compared if aside is None else [*compared, compared[1].take(aside.rows)]
     before = 0.0 if "synthetic" in held else READING
     encoder = TableEncoder.fit(
-        *parts, learn_from=parts[2:], columns=columns, progress=lambda share: progress(before * share)
+        *parts, learn_from=parts[2:], columns=columns, progress=lambda share: asked.progress(before * share)
     )
     matched: list[Any] = [*encoder.tables]
     prints = _fingerprints(matched[: len(tables)])
-    chance = _chance(rng, prints)
+    chance = asked.chance(prints)
     cells: list[Any] = [encoder.transform(table) if isinstance(table, Table) else None for table in matched]
     records, targets = _counted_of(matched, aside), np.concatenate(_counted_of(cells, aside))
     sizes, classes = size_classes(matched[2].rows, chance)
@@ -302,7 +298,7 @@ def _from_tables(
         return Contrast(records, *(table.take(_sample(table.rows, prints)) for table in matched[2:4]))
 
     def matching(share: float) -> None:
-        progress(before + (1.0 - before) * share)
+        asked.progress(before + (1.0 - before) * share)
 
     matches = None
     if order is None:
@@ -315,9 +311,9 @@ def _from_tables(
             numbers,
             ranks,
             classes,
-            n_jobs=threads,
+            n_jobs=asked.threads,
             progress=matching,
-            journal=journal,
+            journal=asked.journal,
         )
     release = table_queries.TableRelease(
         targets,
@@ -326,24 +322,28 @@ def _from_tables(
         numbers,
         ranks,
         reference_cells=cells[3] if len(cells) > 3 else None,
-        contrast=contrast if len(cells) > 3 else None,
-        keys=None if keys is None else keys.rarity,
+        reference_tables=contrast if len(cells) > 3 else None,
+        repeated_keys=None if keys is None else keys.rarity,
         prefixes=None if callable(query) else sizes,
-        matches=matches,
-        n_jobs=threads,
+        given=matches,
+        n_jobs=asked.threads,
         progress=matching,
     )
     split = len(tables[0])
     ways = {"referring": len(cells) > 3, "keyed": keys is not None}
     answers = _answers(release, table_queries, query, given, split, **ways)
     rows = dict(zip(held, _row_numbers([part for part in cells[: len(tables)] if part is not None]), strict=True))
-    asked = _with_keys(records, tables, keys, aside)
     common: dict[str, Any] = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, rows, person),
         "closest": release.closest if order is None else order[release.closest],
-        **_about_tables(release, encoder.notes, rows, records, asked, prints, chance),
-        **_about_people(groups, tables, who, aside),
+        "notes": encoder.notes,
+        "pool": _pool(_with_keys(records, tables, keys, aside), asked.threads),
+        **_about_rows(rows, prints, chance, _other_labels(*records)),
+        "copied": release.matches.copies > 0,
+        "nearly_copied": release.matches.matches >= targets.shape[1] - 1 if targets.shape[1] >= 3 else None,
+        "categories": _categories(*records),
+        **_about_people(asked.groups, tables, who, aside),
     }
     if order is not None:
         repeated = () if keys is None else keys.repeated
@@ -410,30 +410,6 @@ def _about_people(groups: Any, tables: Sequence[Any], person: Any, aside: Aside 
 def _sample(rows: int, fingerprints: Mapping[str, str]) -> NDArray[np.int64]:
     """Which rows of a table are held against each other by marginals and the classifier."""
     return sample_of(rows, np.random.default_rng(seed_of(*fingerprints.values())))
-
-
-def _about_tables(
-    release: table_queries.TableRelease,
-    notes: tuple[str, ...],
-    rows: Mapping[str, NDArray[np.int64]],
-    matched: Sequence[Table],
-    asked: Sequence[Table],
-    fingerprints: Mapping[str, str],
-    chance: np.random.Generator,
-) -> dict[str, Any]:
-    """What release and tables say besides the answers.
-
-    ``matched`` starts with train and holdout, and ``asked`` has these with all columns that an answer depends on.
-    """
-    columns = release.target_cells.shape[1]
-    return {
-        "notes": notes,
-        "pool": _pool(asked[0], asked[1], release.n_jobs),
-        **_about_rows(rows, fingerprints, chance, _other_labels(matched[0], matched[1])),
-        "copied": release.matches.copies > 0,
-        "nearly_copied": release.matches.matches >= columns - 1 if columns >= 3 else None,
-        "categories": _categories(matched[0], matched[1]),
-    }
 
 
 def _other_labels(train: Table, holdout: Table) -> str | None:
@@ -593,11 +569,11 @@ def _key_cells(
     return found
 
 
-def _pool(train: Table, holdout: Table, n_jobs: int | None) -> Pool:
+def _pool(sides: Sequence[Table], n_jobs: int | None) -> Pool:
     """The records of both sides, in an encoding that has not seen the release."""
-    encoder = TableEncoder.fit(train, holdout)
-    cells = np.concatenate([encoder.transform(table) for table in (train, holdout)])
-    return Pool(len(train), train.names, cells=cells, numbers=column_numbers(encoder)[0], n_jobs=n_jobs)
+    encoder = TableEncoder.fit(*sides)
+    cells = np.concatenate([encoder.transform(table) for table in sides])
+    return Pool(len(sides[0]), encoder.names, cells=cells, numbers=column_numbers(encoder)[0], n_jobs=n_jobs)
 
 
 def _categories(train: Table, holdout: Table) -> Labels:

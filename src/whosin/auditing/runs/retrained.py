@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import Answer, Rows, Said, limits_by_column
+from whosin.answers import Answer, Said, limits_by_column
 from whosin.auditing.measuring.attack import Gain
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
+from whosin.auditing.measuring.groups import Groups
 from whosin.auditing.measuring.guesses import OneRunComparison, guessed_pairs
 from whosin.auditing.measuring.limits import ADVANTAGE
 from whosin.auditing.measuring.verdict import Verdict
@@ -538,7 +539,7 @@ class RetrainedGroup(Said):
 
 
 @dataclass(frozen=True)
-class RetrainedGroups(Rows):
+class RetrainedGroups(Groups):
     """Groups with limits that hold together.
 
     Examples
@@ -558,18 +559,8 @@ class RetrainedGroups(Rows):
     rows: tuple[RetrainedGroup, ...]
     confidence_level: float
 
-    def __iter__(self) -> Iterator[RetrainedGroup]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def __repr__(self) -> str:
         return "\n".join(map(str, self.rows))
-
-    def to_dict(self) -> list[dict[str, Any]]:
-        """Return the rows for JSON."""
-        return [row.to_dict() for row in self.rows]
 
     def _columns(self) -> dict[str, list[Any]]:
         names, units = [row.name for row in self.rows], [row.units for row in self.rows]

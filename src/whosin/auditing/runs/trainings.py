@@ -8,7 +8,7 @@ import random
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,19 +35,6 @@ ATTEMPTS = 3
 FAR = 1e9
 BEST, MOST_ROWS, ROWS = 5, 4000, 256
 """Of how many best released rows the mean is taken, of how many rows at most, and for how many records at a time."""
-
-
-class Subject(Protocol):
-    """What is trained, and what its result answers about all records."""
-
-    main: int
-    """The first so many answers are worth reading one by one."""
-
-    def train(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Any:
-        """Train on these records; return what is released."""
-
-    def answers(self, release: Any) -> Array:
-        """Return one row of answers for every record."""
 
 
 class TableAnswers:
@@ -93,8 +80,7 @@ def _several_best(release: table_queries.TableRelease) -> Array:
     Of a large release 4,000 rows at even distances are looked at: O(records · 4,000 · columns).
     """
     cells = release.synthetic_cells
-    if cells is None:
-        raise InputError("synthetic_cells must be the released rows, got None")
+    assert cells is not None
     cells = cells[np.unique(np.linspace(0, len(cells) - 1, MOST_ROWS).astype(np.intp))]
     kept, found = min(BEST, len(cells)), np.empty(release.targets)
     for first in range(0, release.targets, ROWS):
@@ -147,18 +133,28 @@ def _asked(release: Any, known: dict[str, Query], names: tuple[str, ...]) -> lis
 
 
 @dataclass(frozen=True, eq=False)
-class Generator:
-    """A model with fit and sample, trained by copies."""
+class _Released:
+    """Something that is trained on records and releases rows, which are asked about every record."""
 
     model: Any
     records: Any
     about: TableAnswers | ArrayAnswers
-    release_rows: int | None
 
     @property
     def main(self) -> int:
-        """Number of main queries."""
+        """Number of main queries: the first so many answers are worth reading one by one."""
         return self.about.main
+
+    def answers(self, release: Any) -> Array:
+        """Return one row of answers for every record."""
+        return self.about(release)
+
+
+@dataclass(frozen=True, eq=False)
+class Generator(_Released):
+    """A model with fit and sample, trained by copies."""
+
+    release_rows: int | None
 
     def rows(self, trained_on: int) -> int:
         """Return how many rows a training on so many records releases: the ratio to all records is kept."""
@@ -170,27 +166,14 @@ class Generator:
         trained, _ = train_copy(self.model, take(self.records, rows), True, None, rng)
         return generate(trained, self.rows(len(rows)), rng)
 
-    def answers(self, release: Any) -> Array:
-        """Return the answers of a released table."""
-        return self.about(release)
-
 
 @dataclass(frozen=True, eq=False)
-class Function:
+class Function(_Released):
     """A function of (records, rng) that returns released rows, or one score for each of all records."""
-
-    function: Any
-    records: Any
-    about: TableAnswers | ArrayAnswers
-
-    @property
-    def main(self) -> int:
-        """Number of main queries."""
-        return self.about.main
 
     def train(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Any:
         """Call the function with these records."""
-        return self.function(take(self.records, rows), rng)
+        return self.model(take(self.records, rows), rng)
 
     def answers(self, release: Any) -> Array:
         """Return the scores as they are, or the answers of released rows."""
@@ -200,7 +183,7 @@ class Function:
             if given.shape != (size,):
                 raise InputError(f"model must return one score for each of the {size} records, got {len(given)}")
             return given.astype(np.float64)[:, None]
-        return self.about(release)
+        return super().answers(release)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,10 +16,16 @@ from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION
-from whosin.auditing.models.generators.queries import ModelRelease, generate, known_queries, wanted_queries
+from whosin.auditing.models.generators.queries import (
+    ModelRelease,
+    check_scores,
+    generate,
+    known_queries,
+    wanted_queries,
+)
 from whosin.auditing.releases.synthetic import audit_synthetic
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole
-from whosin.parallel.threads import number_of_threads
+from whosin.parallel.threads import number_of_threads, silent
 from whosin.risks import Risk
 
 __all__ = ["audit_generator", "train_copy"]
@@ -156,14 +162,14 @@ def audit_generator(
         released = synthetic if synthetic is not None else generate(trained, count, chance)
         found = audit_synthetic(train, holdout, released, query=query, n_jobs=n_jobs, progress=progress, **common)
         return replace(found, notes=(*found.notes, *notes))
-    report = progress if progress is not None else _silent
+    report = progress if progress is not None else silent
     release = ModelRelease(
         trained,
         np.concatenate(sides),
         synthetic=synthetic,
         samples=count,
         labels=classes,
-        scores=scores,
+        scores_given=check_scores(scores),
         restarts=restarts,
         iterations=iterations,
         n_jobs=number_of_threads(n_jobs),
@@ -286,7 +292,3 @@ def _access(release: ModelRelease, answers: Answers) -> tuple[str, ...]:
     if "latent" in answers.names and not release.can_search:
         notes.append("the generator cannot be searched: the nearest of the generated records stands for it")
     return tuple(notes)
-
-
-def _silent(_: float) -> None:
-    return None

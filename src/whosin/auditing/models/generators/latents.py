@@ -141,26 +141,24 @@ class _Generator:
         starts = torch.cdist(targets, self.outputs).topk(min(restarts, POOL), dim=1, largest=False).indices
         with evaluating(self.module):
             found = [
-                _minimise(_SquaredDistance(self.module, targets, torch), self.latents[starts[:, i]], iterations, torch)
+                _minimise(_squared_distance(self.module, targets, torch), self.latents[starts[:, i]], iterations, torch)
                 for i in range(starts.shape[1])
             ]
         squares = torch.stack(found).min(dim=0).values.double().clamp_min(0.0)
         return np.asarray(squares.sqrt().numpy())
 
 
-class _SquaredDistance:
-    """‖G(z) - x‖² of each record, and its gradient."""
+def _squared_distance(module: Any, targets: Tensor, torch: Any) -> Callable[[Tensor], tuple[Tensor, Tensor]]:
+    """Return latents ↦ ‖G(z) - x‖² of each record, and its gradient."""
 
-    def __init__(self, module: Any, targets: Tensor, torch: Any) -> None:
-        self.module, self.targets, self.torch = module, targets, torch
-
-    def __call__(self, latents: Tensor) -> tuple[Tensor, Tensor]:
-        torch = self.torch
+    def value(latents: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             z = latents.detach().requires_grad_(True)
-            values = ((self.module(z).flatten(1) - self.targets) ** 2).sum(dim=1)
+            values = ((module(z).flatten(1) - targets) ** 2).sum(dim=1)
             (gradient,) = torch.autograd.grad(values.sum(), z)
         return values.detach(), gradient
+
+    return value
 
 
 def _minimise(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,7 +23,15 @@ from whosin.auditing.releases.queries import arrays
 from whosin.auditing.releases.queries.arrays import ArrayRelease
 from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 
-__all__ = ["NAMES", "ModelRelease", "discriminator_scores", "generate", "known_queries", "wanted_queries"]
+__all__ = [
+    "NAMES",
+    "ModelRelease",
+    "check_scores",
+    "discriminator_scores",
+    "generate",
+    "known_queries",
+    "wanted_queries",
+]
 
 Array = NDArray[np.float64]
 
@@ -123,54 +132,35 @@ def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
         return ()
 
 
+@dataclass(frozen=True, eq=False)
 class ModelRelease:
-    """A model, and the records that it is asked about (training rows, then held-out rows).
+    """A model, and the records that it is asked about (training rows, then held-out rows)."""
 
-    Parameters
-    ----------
-    model : object
-        See above.
-    records : array of shape (n, ...)
-        The targets.
-    synthetic : array, optional
-        Generated records; by default ``samples`` of them are drawn when they are needed.
-    samples : int
-        How many.
-    labels : array, optional
-        Labels of the targets, for conditional discriminators.
-    scores : mapping, optional
-        Further scores, as in :func:`whosin.audit_generator`.
-    restarts, iterations : int
-        As in :func:`~whosin.auditing.models.generators.latents.latent_distances`.
-    """
+    model: Any
+    records: NDArray[Any]
+    synthetic: Any = None
+    """Generated records; by default ``samples`` of them are drawn when they are needed."""
+    samples: int = 1
+    labels: Any = None
+    """Labels of the records, for conditional discriminators."""
+    scores_given: Mapping[str, Any] = field(default_factory=dict)
+    """Further scores, as in :func:`whosin.audit_generator`."""
+    restarts: int = 2
+    iterations: int = 100
+    n_jobs: int | None = None
+    rng: np.random.Generator = field(kw_only=True)
+    progress: Callable[[float], None] | None = None
 
-    def __init__(
-        self,
-        model: Any,
-        records: NDArray[Any],
-        *,
-        synthetic: Any = None,
-        samples: int = 1,
-        labels: Any = None,
-        scores: Mapping[str, Any] | None = None,
-        restarts: int = 2,
-        iterations: int = 100,
-        n_jobs: int | None = None,
-        rng: np.random.Generator,
-        progress: Callable[[float], None] | None = None,
-    ) -> None:
-        self.model, self.records, self.labels = model, records, labels
-        self.samples, self.restarts, self.iterations = samples, restarts, iterations
-        self.n_jobs, self.progress = n_jobs, progress
-        self.scores_given = _scores(scores)
-        self._given = synthetic
-        self._sample_rng, self._latent_rng = rng.spawn(2)
+    @cached_property
+    def _chances(self) -> list[np.random.Generator]:
+        """Those of the samples and of the search."""
+        return self.rng.spawn(2)
 
     @property
     def can_generate(self) -> bool:
         """Whether there are generated records, or a way to make them."""
         methods = (getattr(self.model, name, None) for name in ("sample", "generate"))
-        return self._given is not None or any(callable(method) for method in methods)
+        return self.synthetic is not None or any(callable(method) for method in methods)
 
     @property
     def can_search(self) -> bool:
@@ -191,7 +181,7 @@ class ModelRelease:
     @cached_property
     def array(self) -> ArrayRelease:
         """The generated records next to the targets, as rows."""
-        made = self._given if self._given is not None else generate(self.model, self.samples, self._sample_rng)
+        made = self.synthetic if self.synthetic is not None else generate(self.model, self.samples, self._chances[0])
         try:
             rows = np.asarray(made)
         except ValueError:
@@ -216,12 +206,13 @@ class ModelRelease:
             latent_size=self.model.latent_size,
             restarts=self.restarts,
             iterations=self.iterations,
-            rng=self._latent_rng,
+            rng=self._chances[1],
             progress=self.progress,
         )
 
 
-def _scores(given: Any) -> dict[str, Any]:
+def check_scores(given: Any) -> dict[str, Any]:
+    """Return the caller's scores by name."""
     if given is None:
         return {}
     if not isinstance(given, Mapping) or not all(isinstance(name, str) and name not in NAMES for name in given):
@@ -239,7 +230,7 @@ def known_queries(release: ModelRelease) -> dict[str, Query]:
     """Return the queries of one number each; those of several numbers are lists of these."""
     count = release.discriminator_count
     single = {
-        "discriminator": Query("the discriminator's score (MACE, eq. 3; Hayes et al.)", _Score(0)),
+        "discriminator": Query("the discriminator's score (MACE, eq. 3; Hayes et al.)", lambda r: r.scores[:, 0]),
         "max_discriminator": Query(
             "the largest score of all discriminators (MACE, eq. 5)", lambda r: np.asarray(r.scores.max(axis=1))
         ),
@@ -256,12 +247,17 @@ def known_queries(release: ModelRelease) -> dict[str, Query]:
         ),
     }
     vector = {
-        f"discriminator {i + 1}": Query("one discriminator's score (MACE, eq. 6)", _Score(i)) for i in range(count)
+        f"discriminator {i + 1}": Query("one discriminator's score (MACE, eq. 6)", partial(_score, i))
+        for i in range(count)
     }
     explained = {**AUTOENCODER, **DIFFUSION}
     likely = {name: Query(says, partial(_explained, name, question)) for name, (says, question) in explained.items()}
     own = {name: Query("a score of the caller", partial(_own, name)) for name in release.scores_given}
     return {**single, **vector, **likely, **own}
+
+
+def _score(column: int, release: ModelRelease) -> Array:
+    return release.scores[:, column]
 
 
 def _explained(name: str, question: Callable[[Any, Any], Array], release: ModelRelease) -> Array:
@@ -334,13 +330,3 @@ def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
             f"model must be an object with sample, discriminators or generators, got {type(release.model).__name__}"
         )
     return list(dict.fromkeys(found))
-
-
-class _Score:
-    """One column of the scores."""
-
-    def __init__(self, column: int) -> None:
-        self.column = column
-
-    def __call__(self, release: ModelRelease) -> Array:
-        return release.scores[:, self.column]

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError
 from whosin.parallel.threads import Progress, run_tasks
 
 __all__ = ["Block", "Data", "Doubt", "Products", "find_doubt", "sweep"]
@@ -57,8 +57,6 @@ class Data:
     @classmethod
     def of(cls, points: ArrayLike, references: ArrayLike) -> Data:
         x, y = _checked("points", points), _checked("references", references)
-        if x.shape[1] != y.shape[1]:
-            raise InputError(f"references must have as many columns as points, {x.shape[1]}, got {y.shape[1]}")
         largest = max(abs(float(end)) for end in (x.min(), x.max(), y.min(), y.max()))
         centre: Array = y.mean(axis=0, dtype=np.float64)
         return cls(x, y, centre, 2.0 ** -max(math.frexp(largest)[1], -1000))
@@ -224,14 +222,9 @@ def _row_counts(mask: Mask) -> Indices:
 
 
 def _checked(name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return an array (rows, coordinates) of finite numbers, as given."""
+    """Return an array (rows, coordinates) as given, of numbers whose squares are floats."""
     table = np.asarray(values)
-    if table.dtype.kind not in "iuf":
-        raise InputTypeError(f"{name} must be an array of numbers, (N,) or (N, d), got {table.dtype}")
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2 or 0 in table.shape:
-        raise InputError(f"{name} must be an array of shape (N,) or (N, d) with at least one number, got {table.shape}")
+    table = table[:, None] if table.ndim == 1 else table
     if not max(abs(float(table.min())), abs(float(table.max()))) <= _LARGEST:
         row = int(np.flatnonzero(~(np.abs(table) <= _LARGEST).all(axis=1))[0])
         raise InputError(

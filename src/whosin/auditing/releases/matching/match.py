@@ -20,7 +20,7 @@ depend on how they are cut.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
@@ -29,23 +29,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.auditing.releases.matching.measures import Batch, Columns, State, scan_plain
-from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
+from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
+from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
+from whosin.tables.levels import row_ids
 
-__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows", "row_ids"]
+__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Indices = NDArray[np.int64]
-Tables = Sequence[ArrayLike | None]
 
 METHODS = ("auto", "compiled", "plain")
 """Ways to scan: chosen for you; vectorised by numba; numpy. All give the same answers to the last digit."""
 
 MOST_COLUMNS = 8192
-HEAVIEST = 350.0
-"""Largest weight: that of a share of about 1e-152."""
 _COMPILED_FROM = 2**25
 """Pairs times columns from which loading the compiled code pays."""
 _SECONDS_COMPILED, _SECONDS_PLAIN = 1.5e-10, 5e-9
@@ -114,14 +112,8 @@ def match_rows(
     progress : callable, optional
         Called with the share of the work done.
     """
-    synthetic = _cells("synthetic_cells", synthetic_cells)
-    targets = np.asarray(target_cells)
-    matcher = Matcher(targets, weights, numbers=numbers, ranks=ranks, method=method, n_jobs=n_jobs, rows=len(synthetic))
-    if targets.shape[1] != synthetic.shape[1]:
-        raise InputError(
-            f"synthetic_cells must have as many columns as target_cells, {targets.shape[1]}, got {synthetic.shape[1]}"
-        )
-    _weights(weights, {"synthetic_cells": synthetic})
+    synthetic, own = np.asarray(synthetic_cells), {"numbers": numbers, "ranks": ranks}
+    matcher = Matcher(target_cells, weights, **own, method=method, n_jobs=n_jobs, rows=len(synthetic))
     sizes = check_prefixes(prefixes, len(synthetic))
     for start in range(0, len(synthetic), _BATCH):
         cells = synthetic[start : start + _BATCH]
@@ -179,12 +171,10 @@ class Matcher:
         n_jobs: int | None = None,
         rows: int = 2**62,
     ) -> None:
-        targets = _cells("target_cells", target_cells)
-        tables, self._threads = _weights(weights, {"target_cells": targets}), number_of_threads(n_jobs)
-        scaled, places = _tables("numbers", numbers, weights), _tables("ranks", ranks, weights)
-        if [table is None for table in scaled] != [table is None for table in places]:
-            raise InputError("ranks must have a table for just those columns that have one in numbers")
-        self._columns = Columns.of(tables, scaled, places)
+        targets, self._threads = np.asarray(target_cells), number_of_threads(n_jobs)
+        if targets.shape[1] > MOST_COLUMNS:
+            raise InputError(f"tables must have at most {MOST_COLUMNS} columns to be compared, got {targets.shape[1]}")
+        self._columns = Columns.of(weights, numbers, ranks)
         _, first, self._back = np.unique(row_ids(targets), return_index=True, return_inverse=True)
         self._cells = np.ascontiguousarray(targets[first][:, self._columns.order]).astype(np.int32)
         self._state = State.empty(len(first))
@@ -338,31 +328,6 @@ class Matcher:
         )
 
 
-def row_ids(rows: NDArray[Any]) -> Indices:
-    """Return numbers that are equal where rows are equal, of finite numbers or of codes from 0 on.
-
-    O(N·columns) time and a few sorts.
-    """
-    if rows.dtype.kind == "f":
-        plain = np.ascontiguousarray(rows, dtype=np.float64) + 0.0
-        return _compressed(plain.view(np.dtype((np.void, plain.strides[0]))).ravel())[0]
-    cells = rows
-    ids, limit = np.zeros(len(cells), dtype=np.int64), 1
-    for column in cells.T:
-        codes = int(column.max()) + 1
-        if limit * codes > 2**62:
-            ids, limit = _compressed(ids)
-            if limit == len(cells):
-                return ids
-        ids, limit = ids * codes + column.astype(np.int64), limit * codes
-    return _compressed(ids)[0]
-
-
-def _compressed(ids: NDArray[Any]) -> tuple[Indices, int]:
-    values, numbered = np.unique(ids, return_inverse=True)
-    return numbered.astype(np.int64), len(values)
-
-
 @dataclass(frozen=True)
 class _Copies:
     """How many rows equal each of some distinct targets; no hashing, so no collisions.
@@ -435,58 +400,3 @@ def expected_seconds(targets: int, rows: int, columns: int, threads: int) -> flo
 
 def _has_numba() -> bool:
     return importlib.util.find_spec("numba") is not None
-
-
-def _cells(name: str, cells: ArrayLike) -> NDArray[Any]:
-    """Return codes as a matrix."""
-    table = np.asarray(cells)
-    if not np.issubdtype(table.dtype, np.integer):
-        raise InputTypeError(f"{name} must be an array of whole numbers, got {table.dtype}")
-    if table.ndim != 2 or 0 in table.shape or table.shape[1] > MOST_COLUMNS:
-        raise InputError(
-            f"{name} must have at least one row and from 1 to {MOST_COLUMNS} columns, got shape {table.shape}"
-        )
-    if table.min() < 0:
-        raise InputError(f"{name} must be codes of at least 0, got {int(table.min())}")
-    return table
-
-
-def _weights(weights: Sequence[ArrayLike], coded: Mapping[str, NDArray[Any]]) -> list[Array]:
-    """Return the weights of each column, one for each code that the named cells have."""
-    tables = [_table("weights", column, table) for column, table in enumerate(weights)]
-    width = next(iter(coded.values())).shape[1]
-    if len(tables) != width:
-        raise InputError(f"weights must have a table for each of {width} columns, got {len(tables)}")
-    for column, table in enumerate(tables):
-        if not np.all((table >= 0.0) & (table <= HEAVIEST)):
-            raise InputError(f"weights must hold numbers from 0 to {HEAVIEST:g}, got another in column {column}")
-        for name, cells in coded.items():
-            largest = int(cells[:, column].max())
-            if largest >= len(table):
-                raise InputError(
-                    f"{name} must be codes below {len(table)}, the number of weights, in column {column}, got {largest}"
-                )
-    return tables
-
-
-def _tables(name: str, tables: Tables | None, weights: Sequence[ArrayLike]) -> list[Single | None]:
-    """Return the numbers or ranks of each column, one a code, or None."""
-    if tables is None:
-        return [None] * len(weights)
-    if len(tables) != len(weights):
-        raise InputError(f"{name} must have a table or None for each of {len(weights)} columns, got {len(tables)}")
-    found: list[Single | None] = []
-    for column, (given, others) in enumerate(zip(tables, weights, strict=True)):
-        table = None if given is None else _table(name, column, given).astype(np.float32)
-        codes = len(np.asarray(others))
-        if table is not None and (len(table) != codes or np.any(np.isinf(table))):
-            raise InputError(f"{name} must have {codes} finite numbers or NaN for column {column}, one per code")
-        found.append(table)
-    return found
-
-
-def _table(name: str, column: int, values: ArrayLike) -> Array:
-    table = np.asarray(values)
-    if table.dtype.kind not in "iuf" or table.ndim != 1:
-        raise InputTypeError(f"{name} must be a list of numbers for each column, got {values!r} in column {column}")
-    return table.astype(np.float64)

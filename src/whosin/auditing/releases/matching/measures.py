@@ -12,13 +12,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SMALL", "Batch", "Columns", "State", "Targets", "scan_plain"]
+__all__ = ["SMALL", "Batch", "Columns", "State", "Tables", "Targets", "scan_plain"]
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Indices = NDArray[np.int64]
+Tables = Sequence[ArrayLike | None]
 
 SMALL = 2.0**-512
 """A product of shares that falls below is multiplied by 1/SMALL, and the power counted, so that none underflows."""
@@ -36,11 +37,13 @@ class Columns:
     ranks: list[Single]
 
     @classmethod
-    def of(cls, weights: list[Array], numbers: list[Single | None], ranks: list[Single | None]) -> Columns:
+    def of(cls, weights: Sequence[ArrayLike], numbers: Tables | None, ranks: Tables | None) -> Columns:
+        """Return columns of which those are numeric that have a table of numbers, and one of ranks."""
+        numbers, ranks = (tables if tables is not None else [None] * len(weights) for tables in (numbers, ranks))
         numeric = [column for column, table in enumerate(numbers) if table is not None]
         order = np.array([column for column, table in enumerate(numbers) if table is None] + numeric, dtype=np.intp)
-        tables = [[table[i] for i in numeric] for table in (numbers, ranks)]
-        return cls(order, [weights[i] for i in order], *tables)  # type: ignore[arg-type]
+        tables = [[np.asarray(table[i], dtype=np.float32) for i in numeric] for table in (numbers, ranks)]
+        return cls(order, [np.asarray(weights[i], dtype=np.float64) for i in order], *tables)
 
     @property
     def others(self) -> int:

@@ -10,14 +10,13 @@ equally near ones those of the lowest index. Distances below 1e-150 of the large
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.releases.matching.distance_blocks import Block, Data, find_doubt, sweep
-from whosin.errors import InputError, InputTypeError, check_number, check_whole
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads
 
 __all__ = ["ball_log_sums", "counts_within", "nearest"]
@@ -63,10 +62,7 @@ def nearest(
     double precision tells products apart; both are slow, and exact. Memory beyond the input: about 200 MiB at most.
     """
     data = Data.of(points, references)
-    k = check_whole("k", k, low=1, high=len(data.references))
     sizes = check_prefixes(prefixes, len(data.references)) or (len(data.references),)
-    if sizes[0] < k:
-        raise InputError(f"prefixes must have sizes of at least k = {k}, got {sizes[0]}")
     shape = (len(data.points), len(sizes), k)
     distances, indices = np.empty(shape), np.empty(shape, dtype=np.int64)
     if data.dimension == 1 and k == 1:
@@ -90,7 +86,6 @@ def counts_within(
     references: ArrayLike,
     radii: ArrayLike,
     *,
-    prefixes: Sequence[int] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Indices:
@@ -100,22 +95,16 @@ def counts_within(
     records in the ε-ball around a record; their median heuristic sets ε to the median over the records of the distance
     to the nearest synthetic record, which :func:`nearest` gives.
 
-    Parameters are those of :func:`nearest`; ``radii`` is a number or a list of numbers of at least 0. Returns an array
-    (N, radii), or (N, prefixes, radii) with prefixes. O(N·M·d) time, and 1 ns per pair and radius.
+    Parameters are those of :func:`nearest`; ``radii`` is a finite number of at least 0, or a list of these. Returns an
+    array (N, radii). O(N·M·d) time, and 1 ns per pair and radius.
     """
-    data, limits = Data.of(points, references), _radii(radii)
-    sizes = check_prefixes(prefixes, len(data.references)) or (len(data.references),)
-    counts = np.zeros((len(data.points), len(limits)), dtype=np.int64)
-    kept = np.zeros((len(data.points), len(sizes), len(limits)), dtype=np.int64)
+    data = Data.of(points, references)
+    scaled = data.scaled_radii(np.atleast_1d(np.asarray(radii, dtype=np.float64)))
 
-    def work(block: Block, rows: slice) -> None:
-        counts[rows] += _count(data, block, rows, data.scaled_radii(limits))
+    def part(block: Block, rows: slice) -> NDArray[Any]:
+        return _count(data, block, rows, scaled)
 
-    def keep(place: int) -> None:
-        kept[:, place] = counts
-
-    sweep(data, sizes, work, keep, number_of_threads(n_jobs), progress)
-    return kept if prefixes is not None else kept[:, 0]
+    return _summed(data, len(scaled), part, n_jobs, progress).astype(np.int64)
 
 
 def ball_log_sums(
@@ -124,7 +113,6 @@ def ball_log_sums(
     radii: ArrayLike,
     *,
     floor: float = 0.0,
-    prefixes: Sequence[int] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Array:
@@ -135,20 +123,29 @@ def ball_log_sums(
     equals the point. Takes and returns what :func:`counts_within` does. Every pair within a radius is evaluated again:
     O(d) for each in numpy, some 30 times the cost of a pair in the matrix product.
     """
-    data, limits = Data.of(points, references), _radii(radii)
-    floor = check_number("floor", floor, low=0.0, open_high=True)
-    sizes = check_prefixes(prefixes, len(data.references)) or (len(data.references),)
-    sums = np.zeros((len(data.points), len(limits)))
-    kept = np.zeros((len(data.points), len(sizes), len(limits)))
+    data, limits = Data.of(points, references), np.atleast_1d(np.asarray(radii, dtype=np.float64))
+
+    def part(block: Block, rows: slice) -> NDArray[Any]:
+        return _log_sums(data, block, rows, limits, floor)
+
+    return _summed(data, len(limits), part, n_jobs, progress)
+
+
+def _summed(
+    data: Data,
+    width: int,
+    part: Callable[[Block, slice], NDArray[Any]],
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> Array:
+    """Add up over all blocks of references what each says of some points, in ``width`` numbers a point."""
+    sums = np.zeros((len(data.points), width))
 
     def work(block: Block, rows: slice) -> None:
-        sums[rows] += _log_sums(data, block, rows, limits, floor)
+        sums[rows] += part(block, rows)
 
-    def keep(place: int) -> None:
-        kept[:, place] = sums
-
-    sweep(data, sizes, work, keep, number_of_threads(n_jobs), progress)
-    return kept if prefixes is not None else kept[:, 0]
+    sweep(data, (len(data.references),), work, lambda _: None, number_of_threads(n_jobs), progress)
+    return sums
 
 
 def _near_the_smallest(table: NDArray[Any], k: int) -> NDArray[np.intp]:
@@ -245,12 +242,3 @@ def _nearest_on_a_line(points: NDArray[Any], references: NDArray[Any]) -> tuple[
     ends = np.stack([last(nearer, -1, -1), last(nearer, len(values), 1) + 1], axis=1)
     padded = np.append(first, _LAST)
     return distances, np.minimum.reduceat(padded, ends.ravel())[::2]
-
-
-def _radii(radii: ArrayLike) -> Array:
-    limits = np.atleast_1d(np.asarray(radii))
-    if limits.dtype.kind not in "iuf":
-        raise InputTypeError(f"radii must be a number or a list of numbers, got {radii!r}")
-    if limits.ndim != 1 or len(limits) == 0 or not np.all(limits >= 0.0) or np.any(np.isinf(limits)):
-        raise InputError(f"radii must be one or more finite numbers of at least 0, got {radii!r}")
-    return limits.astype(np.float64)

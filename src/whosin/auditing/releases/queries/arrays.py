@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,24 +26,17 @@ RADIUS_ROWS = 1000
 """Most rows whose nearest distances set the radius of "ball"."""
 
 
+@dataclass(frozen=True, eq=False)
 class ArrayRelease:
-    """Targets (train rows, then holdout rows), released rows and, optionally, reference rows as matrices.
+    """Targets (train rows, then holdout rows), released rows and, optionally, reference rows as matrices."""
 
-    ``prefixes`` are sizes of the release at which the nearest distance is wanted as well.
-    """
-
-    def __init__(
-        self,
-        target_rows: Array,
-        synthetic: Array,
-        *,
-        reference: Array | None = None,
-        prefixes: Sequence[int] | None = None,
-        n_jobs: int | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> None:
-        self.target_rows, self.synthetic, self.reference = target_rows, synthetic, reference
-        self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
+    target_rows: Array
+    synthetic: Array
+    reference: Array | None = None
+    prefixes: Sequence[int] | None = None
+    """Sizes of the release at which the nearest distance is wanted as well."""
+    n_jobs: int | None = None
+    progress: Callable[[float], None] | None = None
 
     @property
     def targets(self) -> int:
@@ -80,8 +74,7 @@ class ArrayRelease:
     def by_size(self) -> dict[str, Array]:
         """Answers about each target (rows) after each of ``prefixes`` (columns), by query."""
         found = self._neighbours[2]
-        if found is None:
-            raise InputError("prefixes must be the sizes at which to look, got none")
+        assert found is not None
         return {"nearest": -found}
 
     @cached_property

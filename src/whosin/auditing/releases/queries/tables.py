@@ -10,6 +10,7 @@ and the reference, so that an answer about a record depends on no other record.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -41,48 +42,34 @@ def rarity_weights(frequencies: Sequence[Array]) -> list[Array]:
     return [-np.log(share) for share in frequencies]
 
 
+@dataclass(frozen=True, eq=False)
 class TableRelease:
-    """Targets (train rows, then holdout rows) and released rows, their cells coded alike.
+    """Targets (train rows, then holdout rows) and released rows, their cells coded alike."""
 
-    Parameters
-    ----------
-    targets_cells, synthetic_cells, reference_cells : matrix of int
-        One code a cell, equal codes for equal values; the reference is optional.
-    frequencies : sequence of arrays
-        For each column the relative frequency of each code, above 0, in rows that are no targets.
-    numbers, ranks : sequence of arrays or None
-        For each column scaled number and rank of each code, None for categories.
-    contrast : callable, optional
-        Gives the same records, released and reference rows as tables, for the queries that need them.
-    keys : array, optional
-        For each target how rare those of its keys and texts are that the release repeats
-        (:mod:`whosin.auditing.releases.queries.keys`).
-    prefixes : sequence of int, optional
-        Sizes of the released table at which the answers are wanted as well.
-    matches : RowMatches, optional
-        What the released rows say, for a release that is not in memory; ``synthetic_cells`` is then None.
-    """
+    target_cells: Cells
+    """One code a cell, equal codes for equal values."""
+    synthetic_cells: Cells | None
+    """The released rows; None where ``given`` says what they say, for a release that is not in memory."""
+    frequencies: Sequence[Array]
+    """For each column the relative frequency of each code, above 0, in rows that are no targets."""
+    numbers: Sequence[Array | None]
+    """For each column the scaled number of each code, None for categories."""
+    ranks: Sequence[Array | None]
+    reference_cells: Cells | None = None
+    reference_tables: Callable[[], Contrast] | None = None
+    """Gives the same records, released and reference rows as tables, for the queries that need them."""
+    repeated_keys: Array | None = None
+    """How rare those of each target's keys and texts are that the release repeats (:mod:`.keys`)."""
+    prefixes: Sequence[int] | None = None
+    """Sizes of the released table at which the answers are wanted as well."""
+    given: RowMatches | None = None
+    n_jobs: int | None = None
+    progress: Callable[[float], None] | None = None
 
-    def __init__(
-        self,
-        target_cells: Cells,
-        synthetic_cells: Cells | None,
-        frequencies: Sequence[Array],
-        numbers: Sequence[Array | None],
-        ranks: Sequence[Array | None],
-        *,
-        reference_cells: Cells | None = None,
-        contrast: Callable[[], Contrast] | None = None,
-        keys: Array | None = None,
-        prefixes: Sequence[int] | None = None,
-        matches: RowMatches | None = None,
-        n_jobs: int | None = None,
-        progress: Callable[[float], None] | None = None,
-    ) -> None:
-        self.target_cells, self.synthetic_cells, self.reference_cells = target_cells, synthetic_cells, reference_cells
-        self.weights, self._given, self._contrast = rarity_weights(frequencies), matches, contrast
-        self.numbers, self.ranks, self._keys = list(numbers), list(ranks), keys
-        self.prefixes, self.n_jobs, self.progress = prefixes, n_jobs, progress
+    @cached_property
+    def weights(self) -> list[Array]:
+        """-ln(frequency) of each code of each column."""
+        return rarity_weights(self.frequencies)
 
     @property
     def targets(self) -> int:
@@ -92,10 +79,9 @@ class TableRelease:
     @cached_property
     def matches(self) -> RowMatches:
         """How well the released rows match each target. O(targets · rows · columns)."""
-        if self._given is not None:
-            return self._given
-        if self.synthetic_cells is None:
-            raise InputError("synthetic_cells must be the released rows, got None without matches")
+        if self.given is not None:
+            return self.given
+        assert self.synthetic_cells is not None
         return self._match(self.synthetic_cells, self.prefixes)
 
     @cached_property
@@ -108,16 +94,16 @@ class TableRelease:
     @cached_property
     def contrast(self) -> Contrast:
         """What sets released rows apart from reference rows."""
-        if self._contrast is None:
+        if self.reference_tables is None:
             raise InputError(_NO_REFERENCE)
-        return self._contrast()
+        return self.reference_tables()
 
     @property
     def keys(self) -> Array:
         """How rare those of a target's keys and texts are that the release repeats."""
-        if self._keys is None:
+        if self.repeated_keys is None:
             raise InputError("there must be a column that was left out as a key or text, and the release must have it")
-        return self._keys
+        return self.repeated_keys
 
     @cached_property
     def rarity(self) -> Array:
@@ -140,8 +126,7 @@ class TableRelease:
         after a few rows which values the others have.
         """
         found = self.matches.by_prefix
-        if found is None:
-            raise InputError("prefixes must be the sizes at which to look, got none")
+        assert found is not None
         return {"soft_rarity": found.soft, "rarity": found.weight, "nearest": -found.distance}
 
     def _match(self, cells: Cells, prefixes: Sequence[int] | None) -> RowMatches:

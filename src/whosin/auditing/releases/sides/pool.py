@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.releases.matching.match import row_ids
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
-from whosin.errors import InputError
+from whosin.tables.levels import row_ids
 from whosin.tables.scaling import smoothed_shares
 
 __all__ = ["Pool"]
@@ -24,41 +23,20 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """The training rows and, after them, the held-out rows.
-
-    Parameters
-    ----------
-    split : int
-        Number of training rows.
-    names : tuple of str
-        One name per column.
-    cells : matrix of int, optional
-        For tables: one code a cell, equal codes for equal values.
-    numbers : sequence of arrays or None, optional
-        With ``cells``: for each column the scaled number of each code (NaN for a missing cell), None for categories.
-    rows : matrix of float, optional
-        For plain arrays, instead of ``cells``: the numbers themselves.
-    people : array of int, optional
-        The person of each row; nobody stands on both sides. Without it, each row is a person.
-    n_jobs : int, optional
-        Threads, as in joblib.
-    """
+    """The training rows and, after them, the held-out rows: a table as codes, or plain numbers."""
 
     split: int
+    """Number of training rows."""
     names: tuple[str, ...]
     cells: NDArray[np.int32] | None = None
+    """Of a table: one code a cell, equal codes for equal values."""
     numbers: Sequence[Array | None] | None = None
+    """With ``cells``: for each column the scaled number of each code (NaN if missing), None for categories."""
     rows: Array | None = None
+    """Of plain arrays, instead of ``cells``: the numbers themselves."""
     people: NDArray[np.int64] | None = None
+    """The person of each row; nobody stands on both sides. Without it, each row is a person."""
     n_jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.cells is None) == (self.rows is None):
-            raise InputError("Pool needs either cells or rows")
-        if self.cells is not None and self.numbers is None:
-            raise InputError("Pool needs numbers together with cells")
-        if not 0 < self.split < self.size or len(self.names) != self._table.shape[1]:
-            raise InputError("Pool needs at least one row per side and one name per column")
 
     @property
     def _table(self) -> NDArray[Any]:
@@ -83,8 +61,6 @@ class Pool:
         """Whether each person stands on the training side."""
         sides = np.zeros(int(self.units.max()) + 1, dtype=bool)
         sides[self.units[: self.split]] = True
-        if sides[self.units[self.split :]].any():
-            raise InputError("people must be numbers of which none stands on both sides")
         return sides
 
     def values(self, column: int, rows: Indices) -> Array:
