@@ -26,8 +26,18 @@ NEEDS = {
     "auditing/test_generators.py": ("torch",),
 }
 """Tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
-ONE_AT_A_TIME = ("web", "ledger", "cluster")
-"""Folders that start servers: each runs in one process (pytest --dist loadgroup), so that a server is started once."""
+TOGETHER = (
+    "web",
+    "ledger",
+    "cluster",
+    "reporting",
+    "auditing/models/test_generators.py",
+    "auditing/models/test_likelihoods.py",
+    "auditing/releases/test_table_match.py",
+    "experiments/test_thudi_experiments.py",
+    "training/test_torch_adapter.py",
+)
+"""What starts servers, trains or compiles: each runs in one process (pytest --dist loadgroup), to do so once."""
 
 _missing = {
     folder: [name for name in packages if find_spec(name) is None]
@@ -45,9 +55,9 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     for item in items:
-        folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
-        if folder in ONE_AT_A_TIME:
-            item.add_marker(pytest.mark.xdist_group(folder))
+        for place in TOGETHER:
+            if item.path.is_relative_to(HERE / place):
+                item.add_marker(pytest.mark.xdist_group(place))
 
 
 def pytest_terminal_summary(terminalreporter):

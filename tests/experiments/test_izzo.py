@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from committed import check_drawing, check_picture
 from scipy.stats import binom
 
 from experiments.izzo import NAMES, _common, dimension, figure_1, outlier, proposition_11, real_data
@@ -37,18 +37,12 @@ def close(value, rel=1e-9):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_picture_was_drawn_from_the_committed_numbers(name):
-    path = _common.RESULTS / f"{name}.png"
-    assert path.stat().st_size <= 60_000
-    with Image.open(path) as image:
-        drawn_from = image.text["Description"]
-    assert drawn_from == _common.stamp(name, module(name).draw), f"run: python -m experiments.izzo {name}"
+    check_picture(_common, name, module(name).draw)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_can_be_drawn(name):
-    figure = module(name).draw(_common.read(name))
-    figure.canvas.draw()
-    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    check_drawing(_common, name, module(name).draw)
 
 
 def test_committed_table_is_that_of_the_numbers():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from committed import check_drawing, check_picture, differences
 
 import whosin as wi
 from experiments.lowy import NAMES, _common
@@ -28,19 +28,6 @@ def module(name):
     return import_module(f"experiments.lowy.{name}")
 
 
-def differences(one, other, place=""):
-    """Return the places at which two JSON values differ; numbers may differ by rounding and by the roots' tolerance."""
-    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        return [gap for key in one for gap in differences(one[key], other[key], f"{place}/{key}")]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [
-            gap for i, pair in enumerate(zip(one, other, strict=True)) for gap in differences(*pair, f"{place}/{i}")
-        ]
-    if isinstance(one, float) and isinstance(other, float):
-        return [] if math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-10) else [place]
-    return [] if one == other else [place]
-
-
 def value(name, reading, key, x):
     """Return mean and standard deviation of a committed quantity at one abscissa."""
     data = _common.read(name)
@@ -51,17 +38,11 @@ def value(name, reading, key, x):
 # --- the committed files ----------------------------------------------------------------------------------------------
 
 
-def test_differences_are_seen():
-    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-11]}) == []
-    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-7]}) == ["/a/1"]
-    assert differences({"a": 1.0}, {"b": 1.0}) == [""]
-
-
 @pytest.mark.parametrize("name", CHEAP)
 @pytest.mark.long
 def test_committed_numbers_are_those_of_the_code(name):
     now = json.loads(_common.to_text(module(name).compute()))
-    assert differences(_common.read(name), now) == [], f"run: python -m experiments.lowy {name}"
+    assert differences(_common.read(name), now, 1e-9, 1e-10) == [], f"run: python -m experiments.lowy {name}"
 
 
 @pytest.mark.parametrize("name", NAMES[:6])
@@ -75,18 +56,12 @@ def test_a_fresh_trial_lies_among_the_committed_ones(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_picture_was_drawn_from_the_committed_numbers(name):
-    path = _common.RESULTS / f"{name}.png"
-    assert path.stat().st_size <= 60_000
-    with Image.open(path) as image:
-        drawn_from = image.text["Description"]
-    assert drawn_from == _common.stamp(name, module(name).draw), f"run: python -m experiments.lowy {name}"
+    check_picture(_common, name, module(name).draw)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_can_be_drawn(name):
-    figure = module(name).draw(_common.read(name))
-    figure.canvas.draw()
-    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    check_drawing(_common, name, module(name).draw)
 
 
 def test_nothing_else_is_among_the_results():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from committed import check_drawing, check_picture
 from PIL import Image
 from scipy.stats import binom
 
@@ -56,18 +57,12 @@ def every(value, key):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_picture_was_drawn_from_the_committed_numbers(name):
-    path = _run.RESULTS / f"{name}.png"
-    assert path.stat().st_size <= 60_000
-    with Image.open(path) as image:
-        drawn_from = image.text["Description"]
-    assert drawn_from == _run.stamp(name, module(name).draw), f"run: python -m experiments.mace --figure {name}"
+    check_picture(_run, name, module(name).draw)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_can_be_drawn(name):
-    figure = module(name).draw(_run.read(name))
-    figure.canvas.draw()
-    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    check_drawing(_run, name, module(name).draw)
 
 
 def test_nothing_else_is_among_the_results():

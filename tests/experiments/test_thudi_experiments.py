@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from PIL import Image
+from committed import check_drawing, check_picture, differences
 
 from experiments.thudi import NAMES, _common
 
@@ -32,42 +32,18 @@ def close(value):
     return pytest.approx(value, rel=1e-12, abs=1e-12)
 
 
-def differences(one, other, place=""):
-    """Return the places at which two JSON values differ; numbers may differ by rounding."""
-    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
-        return [gap for key in one for gap in differences(one[key], other[key], f"{place}/{key}")]
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        return [
-            gap for i, pair in enumerate(zip(one, other, strict=True)) for gap in differences(*pair, f"{place}/{i}")
-        ]
-    if isinstance(one, float) and isinstance(other, float):
-        return [] if math.isclose(one, other, rel_tol=1e-11, abs_tol=1e-15) else [place]
-    return [] if one == other else [place]
-
-
 # --- the committed files ----------------------------------------------------------------------------------------------
-
-
-def test_differences_are_seen():
-    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-14]}) == []
-    assert differences({"a": [1.0, 2.0]}, {"a": [1.0, 2.0 + 1e-9]}) == ["/a/1"]
-    assert differences({"a": 1.0}, {"b": 1.0}) == [""]
-    assert differences([1.0], [1.0, 2.0]) == [""]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_numbers_are_those_of_the_code(name, fresh):
     now = json.loads(_common.to_text(fresh[name]))
-    assert differences(_common.read(name), now) == [], f"run: python -m experiments.thudi {name}"
+    assert differences(_common.read(name), now, 1e-11, 1e-15) == [], f"run: python -m experiments.thudi {name}"
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_committed_picture_was_drawn_from_the_committed_numbers(name):
-    path = _common.RESULTS / f"{name}.png"
-    assert path.stat().st_size <= 60_000
-    with Image.open(path) as image:
-        drawn_from = image.text["Description"]
-    assert drawn_from == _common.stamp(name, module(name).draw), f"run: python -m experiments.thudi {name}"
+    check_picture(_common, name, module(name).draw)
 
 
 def test_committed_table_is_that_of_the_numbers():
@@ -77,9 +53,7 @@ def test_committed_table_is_that_of_the_numbers():
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_can_be_drawn(name):
-    figure = module(name).draw(_common.read(name))
-    figure.canvas.draw()
-    assert all(ax.get_xlabel() and ax.get_ylabel() for ax in figure.axes)
+    check_drawing(_common, name, module(name).draw)
 
 
 def test_nothing_else_is_among_the_results():

@@ -126,7 +126,8 @@ def test_a_command_that_is_told_to_end_keeps_its_journal(tmp_path, jobs):
         process.terminate()
         said = process.communicate(timeout=60)[1]
         assert process.returncode == 143, said
-    assert said.strip().endswith("Ended by SIGTERM; a journal keeps what was done.")
+    # not the last line for certain: loky's resource tracker may warn after it of files that are gone already
+    assert "Ended by SIGTERM; a journal keeps what was done." in said.splitlines()
     (tmp_path / "wait").unlink()
     before = len(fits())
     done = subprocess.run([*command, "journal"], check=True, **options)

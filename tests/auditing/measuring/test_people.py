@@ -246,7 +246,10 @@ def answered(rng, epsilon, people, rows):
 
 @pytest.mark.filterwarnings("ignore:included")
 def test_one_run_counts_people():
-    """The limit exceeds the ε of adding a person at most as often as allowed; rows taken for people break it."""
+    """The limit exceeds the ε of adding a person at most as often as allowed; rows taken for people break it.
+
+    Rows taken for people exceed it in three of ten runs: 80 show that with power .9998, and 200 the level of people.
+    """
     rng = np.random.default_rng(12)
     wrong, by_row = 0, 0
     for run in range(200):
@@ -254,10 +257,11 @@ def test_one_run_counts_people():
         found = wi.audit_one_run(scores, coins, person=who, rng=run)
         assert found.canaries == 100
         wrong += found.epsilon_lower > 1.0
-        by_row += wi.audit_one_run(scores, coins, rng=run).epsilon_lower > 1.0
+        by_row += run < 80 and wi.audit_one_run(scores, coins, rng=run).epsilon_lower > 1.0
     assert binom.sf(19, 200, 0.05) < 0.005
     assert wrong <= 19
-    assert by_row >= 20
+    assert binom.sf(10, 80, 0.05) < 0.005
+    assert by_row >= 11
 
 
 def test_one_run_uses_all_rows_of_a_person():

@@ -212,11 +212,12 @@ def test_close_to_the_normal_approximation_for_all_records(columns, count, k, ep
     assert np.median(limits / pairwise_epsilons(f, scale, 0.01)) < 0.75
 
 
-@pytest.mark.parametrize("k", [30, 12])
+@pytest.mark.parametrize("k", [15, 6])
 def test_drawing_the_others_is_the_same_game(k):
     """Who is drawn and who is not change places when the sum is taken from the whole."""
-    f = pool_of("skewed", 40, 2)
-    one, other = (normal_epsilons(f, size, 8.0, 0.01) for size in (k, 40 - k))
+    f = pool_of("skewed", 20, 2)
+    one, other = (normal_epsilons(f, size, 8.0, 0.01) for size in (k, 20 - k))
+    assert np.isfinite(one).sum() == 19
     assert one == pytest.approx(other, rel=1e-9)
 
 
