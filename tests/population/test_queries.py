@@ -212,3 +212,11 @@ def test_randomised_response_at_its_ends():
     ):
         with pytest.raises(InputError, match=words):
             wi.population.randomized_response(values, **{"epsilon": 1.0, **options})
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05, 0.3])
+def test_randomised_response_says_that_it_is_exact(delta):
+    found = wi.population.randomized_response(["no"] * 9 + ["yes"], epsilon=2.0, delta=delta)
+    assert found.exact
+    assert np.all(found.per_record_lower <= found.per_record)
+    assert str(found).startswith("ε̃ =")

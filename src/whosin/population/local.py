@@ -72,11 +72,15 @@ def randomized_response(
     logs = log_softmax(own, axis=1), log_softmax(rest, axis=1)
     margin = 2.0**-44 * (1.0 + label)
     if delta == 0.0:
-        by_value = np.abs(logs[0] - logs[1]).max(axis=1) + margin
+        by_value = np.abs(logs[0] - logs[1]).max(axis=1)
+        least, most = by_value - margin, by_value + margin
     else:
-        both = (closeness_epsilons(a + margin, b - margin, delta) for a, b in (logs, logs[::-1]))
-        by_value = np.maximum(np.maximum(*both), 0.0) * (1.0 + 2.0**-44)
-    per_record = np.minimum(by_value[whose], label)
+        least, most = (
+            np.maximum(*(closeness_epsilons(a + room, b - room, delta) for a, b in (logs, logs[::-1])))
+            for room in (-margin, margin)
+        )
+        least, most = least * (1.0 - 2.0**-44), np.maximum(most, 0.0) * (1.0 + 2.0**-44)
+    per_record = np.minimum(most[whose], label)
     return PopulationPrivacy(
         mechanism="randomised response",
         pmp=PMP(float(per_record.max()), delta, 1.0 / len(values)),
@@ -84,7 +88,7 @@ def randomized_response(
         dp_at_most=PureDP(label, "replace"),
         dp_on_records=PureDP(label if (counts > 0).sum() > 1 else 0.0, "replace"),
         per_record=per_record,
-        per_record_lower=None,
+        per_record_lower=np.clip(least[whose], 0.0, per_record),
         sensitivity=1.0,
         noise_scale=1.0 / label if label > 0.0 else math.inf,
         method="exact",
