@@ -310,6 +310,27 @@ def test_references_do_not_cry_wolf(way, seed, judge):
 
 
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
+@pytest.mark.parametrize("pool", [2, 3])
+def test_ids_dealt_without_replacement_do_not_cry_wolf(pool, seed, judge):
+    """Ids 1, 2, 3… are dealt to the sides, so what one has the other lacks; the release repeats some of any side."""
+    rng = np.random.default_rng([173, seed, pool])
+    runs, n, looked, alarms = 200, 80, 0, [0, 0]
+    for run in range(runs):
+        dealt, met = rng.permutation(pool * n) + 1, rng.permutation(pool * n)[:n] + 1
+        tables = [
+            {"age": rng.integers(20, 60, n), "job": rng.choice(list("abc"), n), "patient_id": ids}
+            for ids in (dealt[:n], dealt[n : 2 * n], met)
+        ]
+        found = wi.audit_synthetic(*tables, confidence_level=LEVEL, rng=run)
+        looked += "repeated_keys" in found.queries
+        alone = found.queries.get("repeated_keys")
+        alarms = [alarms[0] + (found.advantage.lower > 0), alarms[1] + (alone is not None and alone.lower > 0)]
+    assert looked > runs / 2
+    for count in alarms:
+        judge(count, runs, DELTA / 2)
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
 @pytest.mark.parametrize("sizes", [(150, 150), (60, 1000)])
 def test_a_release_of_noisy_copies(sizes, seed, judge):
     """Given the release, the lower limit against the attack's true rates: the reported rows, and 40,000 fresh ones."""

@@ -166,16 +166,17 @@ def test_odd_files_read_as_the_csv_module_reads_them(tmp_path, content):
 def test_lines_are_counted_the_same_in_pieces(monkeypatch, chunk):
     monkeypatch.setattr(text, "_CHUNK", chunk)
 
-    def read(body, width, numeric=None):
+    def read(body, width, numeric=None, first_line=1):
         numbers = (False,) * width if numeric is None else numeric
         names, no = tuple(map(str, range(width))), (False,) * width
         layout = text.Layout("x", Dialect(","), names, 0, 1, (), numbers, ".", no)
-        return text.Piece(body, 0, 1).columns(layout)
+        found = text.Piece(body, 0, first_line).found(layout)
+        return None if found is None else found[1] if first_line == 1 else found[2].tolist()
 
     body = b'1,"a,\n""b"\n2,c\n"3",""\n4,"\n"'
     found = read(body, 2)
     assert found["1"].cells.cast(pl.String).fill_null("").to_list() == ['a,\n"b', "c", "", "\n"]
-    assert text.Piece(body, 0, 7).lines(found).tolist() == [7, 9, 10, 11]
+    assert read(body, 2, first_line=7) == [7, 9, 10, 11]
     for odd, width in (
         (body, 3),
         (body + b"\n5", 2),
@@ -238,8 +239,40 @@ def test_the_quick_way_reads_what_the_csv_module_reads(monkeypatch, seed):
     state = rng.getstate()
     quick = read()
     rng.setstate(state)
-    monkeypatch.setattr(text.Piece, "columns", lambda piece, layout: None)
+    monkeypatch.setattr(text.Piece, "found", lambda piece, layout: None)
     assert read() == quick, data
+
+
+HELD = {
+    "plain": ("7,x,2020-01-01,3.5\n", "", False),
+    "quoted": ('7,"x,\ny",2020-01-01,3.5\n', "", False),
+    "gaps": ("?,x,NA,\n", "", False),
+    "zeros late": ("7,x,2020-01-01,3.5\n", "07,x,2020-01-01,3.5\n", False),
+    "a letter late": ("7,x,2020-01-01,3.5\n", "7,Köln,2020-01-01,3.5\n", True),
+    "line ends late": ("7,x,2020-01-01,3.5\n", "7,x,2020-01-01,3.5\r\n", True),
+    "a blank line": ("7,x,2020-01-01,3.5\n", "\n7,x,2020-01-01,3.5\n", True),
+    "quotes in a cell": ("7,x,2020-01-01,3.5\n", '7,x "y" z,2020-01-01,3.5\n', True),
+    "latin letters late": ("7,x,2020-01-01,3.5\n", "7,K\xf6ln,2020-01-01,3.5\n", True),
+}
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_a_large_file_reads_the_same_where_it_lies(tmp_path, monkeypatch, kind):
+    """Only plain ASCII with regular lines is not taken into memory; nothing else tells the two ways apart."""
+    monkeypatch.setattr(text, "_START", 2**18)
+    row, last, held = HELD[kind]
+    encoding = "latin-1" if kind.startswith("latin") else "utf-8"
+    path = tmp_path / "odd [1]*.csv"
+    path.write_bytes(("id,label,day,size\n" + "1,y,2021-05-06,2\n" * 20_000 + row * 30 + last).encode(encoding))
+    in_memory = []
+    read = text._read_in_memory
+    monkeypatch.setattr(text, "_read_in_memory", lambda *given: in_memory.append(1) or read(*given))
+    one = read_table(path)
+    assert bool(in_memory) == held
+    monkeypatch.setattr(text, "_START", 2**20)
+    two = read_table(path)
+    assert one.fingerprint() == two.fingerprint()
+    assert (one.notes, one.places.numbers.tolist()) == (two.notes, two.places.numbers.tolist())
 
 
 BROKEN_UTF8 = "a,b\nKöln,2\n".encode() + "München,3\n".encode("latin-1")

@@ -163,6 +163,8 @@ def test_keys_are_the_same_however_they_are_written():
     expected = {"text": [two, one, 0, 0, two, one, 0, one], "numbers": [two, one, one, 0, two, 0, 0, one]}
     for release, by_record in ((text, expected["text"]), (numbers, expected["numbers"])):
         assert repeated_keys([train, holdout], release, ["id", "name"]).rarity == pytest.approx(by_record, abs=1e-12)
+    streets = [as_table({"street": cells}) for cells in (["STRASSE", "ΟΔΟΣ"], ["Gasse", "οδοσ"], ["Straße", "οδος"])]
+    assert repeated_keys(streets[:2], streets[2], ["street"]).rarity == pytest.approx([np.log(2)] * 2 + [0, np.log(2)])
     sides = key_codes([train, holdout, text], "id")
     assert [len(side) for side in sides] == [4, 4, 4]
     equal = sides[0][:, None] == sides[2][None, :]

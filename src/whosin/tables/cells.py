@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,8 +47,6 @@ class Cells:
     """Text, a categorical if the distinct ones are few, or numbers."""
     values: pl.Series
     """The distinct texts, rising, if they are few, or else all cells: what is to be looked at."""
-    codes: NDArray[np.int32] | None = None
-    """For each cell its place among the distinct ones, -1 where it is missing; None if ``values`` are all."""
 
     @classmethod
     def of(cls, cells: pl.Series, dialect: Dialect) -> Cells:
@@ -60,7 +59,13 @@ class Cells:
         if 2 * bare.head(_LOOK).n_unique() > min(len(bare), _LOOK):
             return cls(bare, bare)
         drawn = categorical(bare)
-        return cls(drawn, *coded(drawn))
+        listed = drawn.dtype.categories if isinstance(drawn.dtype, pl.Enum) else coded(drawn)[0]
+        return cls(drawn, listed)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int32] | None:
+        """For each cell its place among the distinct ones, -1 where it is missing; None if ``values`` are all."""
+        return None if self.values is self.cells else coded(self.cells)[1]
 
     @property
     def text(self) -> bool:
@@ -69,8 +74,10 @@ class Cells:
 
     def spread(self, read: pl.Series) -> pl.Series:
         """Return what was made of the distinct cells for all cells."""
-        if read is self.values or self.codes is None:
-            return self.cells if read is self.values else read
+        if read is self.values:
+            return self.cells
+        if self.codes is None:
+            return read
         return read.extend_constant(None, 1).gather(np.where(self.codes < 0, len(read), self.codes))
 
     def matches(self, pattern: str) -> NDArray[np.int64]:
@@ -122,7 +129,7 @@ class Facts:
         bare = _without(column.values.str.strip_chars(), dialect.gaps).drop_nulls()
         words = {}
         if dialect.missing is None and (said := bare.is_in(list(WORDS))).any():
-            bare, words = bare.filter(~said), _counted(cells)
+            bare, words = bare.filter(~said), _counted(bare.filter(said) if column.codes is None else cells)
         if bare.is_empty():
             return cls(words=words)
         numbers = bare.cast(pl.Float64, strict=False)
@@ -172,7 +179,7 @@ class Forms:
         ``place`` says in errors where a column has its row of some number.
         """
         found = column.spread(self._typed(name, column.values)) if column.text else column.cells
-        if found.dtype.is_float() and (endless := found.is_infinite()).any():
+        if column.text and found.dtype.is_float() and (endless := found.is_infinite()).any():
             row = int(endless.arg_max() or 0)
             raise InputError(
                 f"{place(name, row)} must be a finite number, got {column.cells[row]!r} ({int(endless.sum())} such "

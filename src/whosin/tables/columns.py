@@ -160,13 +160,13 @@ def _floats(series: pl.Series) -> NDArray[np.float64]:
     import polars as pl
 
     floats = series.cast(pl.Float64)
-    return (floats.fill_null(np.nan) if floats.null_count() else floats).to_numpy()
+    return (floats.fill_null(np.nan) if floats.null_count() else floats).to_numpy(writable=True)
 
 
 def _numbers(values: NDArray[np.float64], kind: Kind, holds: str, place: str = "") -> Column:
-    """Return numbers without minus zero and odd kinds of NaN; refuse endless ones, where that is asked for."""
+    """Rid numbers, which nobody else holds, of minus zero and odd kinds of NaN; refuse endless ones, if asked."""
     with np.errstate(over="ignore", invalid="ignore"):
-        plain = values + 0.0
+        plain = np.add(values, 0.0, out=values)
         if np.isfinite(plain.sum()):
             return Column(kind, holds, plain)
     gone, endless = np.isnan(plain), np.isinf(plain)

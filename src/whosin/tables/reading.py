@@ -97,7 +97,7 @@ def read_table(
     Notes
     -----
     The whole file decides on the type of a column, so the same bytes always give the same table; what was recognised is
-    in its ``notes``. O(cells) time; a text file is held in memory with its cells.
+    in its ``notes``. O(cells) time. A text file is held in memory with its cells, unless it is plain ASCII and regular.
 
     Examples
     --------
@@ -172,10 +172,10 @@ def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | No
     check_file(path)
     ending = file_ending(path)
     if ending in TEXT:
-        series, remarks, lines = series_from_text(_bytes(path), path.name, dialect, ending, raw)
-        unknown = (
-            [] if path.name.lower().endswith((*TEXT, *_PACKED, ".zip")) else ["it was read as text, by its content"]
-        )
+        packed = path.name.lower().endswith((*_PACKED, ".zip"))
+        source = _bytes(path) if packed else path
+        series, remarks, lines = series_from_text(source, path.name, dialect, ending, raw)
+        unknown = [] if packed or path.name.lower().endswith(TEXT) else ["it was read as text, by its content"]
         return _Read(series, [*unknown, *remarks], Places("line", lines))
     if ending in _LINES:
         return _read_lines(_bytes(path), path.name)

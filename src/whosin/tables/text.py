@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,10 +35,15 @@ Bytes = NDArray[np.uint8]
 Lines = NDArray[np.int64]
 
 _CHUNK = 2**17
+"""Bytes that are scanned at a time: they fit into the cache."""
 _HEAD = 2**16
 """Bytes that are looked at to recognise how a file is written."""
+_START = 2**20
+"""Bytes in which these lie, behind a title and the names. Files of more are not held in memory where that can be."""
 _QUOTE = ord('"')
 _NEWLINE = ord("\n")
+_RETURN = ord("\r")
+_POINT = ord(".")
 _BLANK = ord(" ")
 _ZERO = ord("0")
 _BLOCK_ROWS = 2**17
@@ -120,15 +126,19 @@ class Layout:
         return Facts.of(column, self.dialect, commas=commas)
 
 
+_Found = tuple[Layout, Mapping[str, Cells], Lines]
+"""How a file is written, its columns, and the line on which each row starts."""
+
+
 def series_from_text(
-    data: bytes, origin: str, dialect: Dialect, ending: str = ".csv", raw: Sequence[str] = ()
+    source: Path | bytes, origin: str, dialect: Dialect, ending: str = ".csv", raw: Sequence[str] = ()
 ) -> tuple[dict[str, pl.Series], list[str], Lines]:
     """Return the columns of separated text, remarks on how they were read, and the line of each row.
 
     Parameters
     ----------
-    data : bytes
-        Blank lines do not count.
+    source : path or bytes
+        A file that is not packed, or what is in one. Blank lines do not count.
     origin : str
         The file, for errors.
     dialect : Dialect
@@ -142,6 +152,35 @@ def series_from_text(
     -----
     O(cells). How a column is read: :mod:`whosin.tables.cells`.
     """
+    found = _read_in_place(source, origin, dialect, ending, raw) if isinstance(source, Path) else None
+    if found is None:
+        found = _read_in_memory(
+            source.read_bytes() if isinstance(source, Path) else source, origin, dialect, ending, raw
+        )
+    layout, cells, lines = found
+    rows = len(lines)
+    facts = for_each(lambda name: layout.facts(name, cells[name]), layout.names, rows)
+    forms = Forms.of(dict(zip(layout.names, facts, strict=True)), layout.dialect, raw)
+
+    def where(name: str, row: int) -> str:
+        return f"{origin} line {lines[row]} column {name!r}"
+
+    read = for_each(lambda name: forms.read(name, cells[name], where), layout.names, rows)
+    return dict(zip(layout.names, read, strict=True)), [*layout.remarks, *forms.remarks], lines
+
+
+def _read_in_place(path: Path, origin: str, dialect: Dialect, ending: str, raw: Sequence[str]) -> _Found | None:
+    """Let polars read a large file where it lies; None if it is not plain ASCII, its lines are odd, or it is small."""
+    with path.open("rb") as file:
+        head = file.read(_START)
+    plain = head.isascii() and not re.search(rb"[\r\0]", head) and not head[:_HEAD].isspace()
+    if len(head) < _START or not plain or dialect.skip_lines or dialect.encoding is not None:
+        return None
+    layout = Layout.of(head, origin, dialect, ending).without_numbers(raw)
+    return None if layout.separator == " " else Piece(path, layout.start, layout.first_line).found(layout)
+
+
+def _read_in_memory(data: bytes, origin: str, dialect: Dialect, ending: str, raw: Sequence[str]) -> _Found:
     import polars as pl
 
     data, remark = decoded(data, origin, dialect.encoding)
@@ -150,26 +189,17 @@ def series_from_text(
         data = single_blanks(data)
         layout = replace(Layout.of(data, origin, layout.dialect, ending), remarks=layout.remarks)
     layout = layout.without_numbers(raw)
+    if remark is not None:
+        layout = replace(layout, remarks=(remark, *layout.remarks))
     if len(data) == layout.start or data[layout.start : layout.start + 2 * _HEAD].isspace():
         raise InputError(f"{origin} has names but no rows")
-    piece = Piece(data, layout.start, layout.first_line)
-    columns = piece.columns(layout)
-    if columns is not None:
-        lines = piece.lines(columns)
-    else:
-        parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
-        frame, lines = pl.concat([part for part, _ in parts]), np.concatenate([part for _, part in parts])
-        columns = {name: Cells.of(frame.to_series(i), layout.dialect) for i, name in enumerate(layout.names)}
-    cells, rows = columns, len(next(iter(columns.values())).cells)
-    facts = for_each(lambda name: layout.facts(name, cells[name]), layout.names, rows)
-    forms = Forms.of(dict(zip(layout.names, facts, strict=True)), layout.dialect, raw)
-
-    def where(name: str, row: int) -> str:
-        return f"{origin} line {lines[row]} column {name!r}"
-
-    read = for_each(lambda name: forms.read(name, cells[name], where), layout.names, rows)
-    series = dict(zip(layout.names, read, strict=True))
-    return series, [*([] if remark is None else [remark]), *layout.remarks, *forms.remarks], lines
+    found = Piece(data, layout.start, layout.first_line).found(layout)
+    if found is not None:
+        return found
+    parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
+    frame = pl.concat([part for part, _ in parts])
+    cells = {name: Cells.of(frame.to_series(i), layout.dialect) for i, name in enumerate(layout.names)}
+    return layout, cells, np.concatenate([part for _, part in parts])
 
 
 def single_blanks(data: bytes) -> bytes:
@@ -248,39 +278,38 @@ def _lines(file: IO[bytes]) -> io.TextIOWrapper:
 class Piece:
     """Whole lines of a text file without its names, in UTF-8."""
 
-    data: bytes
+    source: Path | bytes
+    """The file if it is plain ASCII, as far as its start tells, or the bytes."""
     start: int
     """The byte at which they start."""
     first_line: int
     """The line of the file on which they start."""
 
-    @property
-    def text(self) -> Bytes:
-        """The bytes of the lines but the last line end."""
-        return np.frombuffer(self.data, dtype=np.uint8)[self.start : len(self.data) - self.data.endswith(b"\n")]
+    def found(self, layout: Layout) -> _Found | None:
+        """Return the columns and the line on which each row starts, with the layout; None if lines are odd."""
+        found = self._scanned_columns(layout)
+        return None if found is None else (layout, found[0], found[1].rows_start(found[0], self.first_line))
 
-    def columns(self, layout: Layout) -> dict[str, Cells] | None:
+    def _scanned_columns(self, layout: Layout) -> tuple[dict[str, Cells], _Scan] | None:
         """Return the cells of lines that are not odd, numbers as such where the first rows have some and all are.
 
         Odd are lines that are blank or have another number of cells, quotes within cells, and numbers of which the text
         has to be seen: zeros in front, whole numbers beyond 2⁵³. polars itself refuses a line with too many cells and
         fills one with too few, so all lines are whole if the separators of the file and those within cells add up.
-        O(bytes), a few passes beside that of polars.
+        O(bytes), one pass beside that of polars.
         """
         ways = [layout.numeric] if any(layout.numeric) else []
         with ThreadPoolExecutor(1) as pool:
-            scanned = pool.submit(_Scan.of, self.text, ord(layout.separator))
+            scanned = pool.submit(_Scan.of, self, layout)
             for way in (*ways, (False,) * len(layout.names)):
                 columns = self._columns(layout, way)
-                if columns is None or not scanned.result().is_borne_out_by(columns, layout):
-                    continue
-                if way is not layout.numeric or layout.decimal != "," or self._has_plain_commas(columns):
-                    return columns
+                if columns is not None and scanned.result().is_borne_out_by(columns, layout):
+                    return columns, scanned.result()
         return None
 
     def _columns(self, layout: Layout, numbers: Sequence[bool]) -> dict[str, Cells] | None:
         frame = self._parsed(layout, numbers)
-        if frame is None or (frame.width == 1 and re.search(rb"^\n|\n\n", self.data[max(self.start - 1, 0) :])):
+        if frame is None:
             return None
         made = for_each(lambda series: Cells.of(series, layout.dialect), frame.get_columns(), frame.height)
         return dict(zip(layout.names, made, strict=True))
@@ -291,81 +320,106 @@ class Piece:
         schema = {str(i): pl.Float64 if number else pl.String for i, number in enumerate(numbers)}
         try:
             return pl.read_csv(
-                self.data,
+                self.source,
                 has_header=False,
-                skip_lines=self.data.count(b"\n", 0, self.start),
+                skip_lines=self.first_line - 1 if self.start else 0,
                 schema=schema,
                 separator=layout.separator,
                 null_values=list(layout.words) if any(numbers) and layout.words else None,
                 decimal_comma=layout.decimal == ",",
+                glob=False,
             )
         except (pl.exceptions.PolarsError, OSError):
             return None
 
-    def _has_plain_commas(self, columns: Mapping[str, Cells]) -> bool:
-        """Whether points, which would separate thousands beside decimal commas, stand in texts alone."""
-        return self.data.count(b".", self.start) == within(columns, r"\.")
-
-    def lines(self, columns: Mapping[str, Cells]) -> Lines:
-        """Return the line on which each row starts: line ends within cells count."""
-        lines = np.arange(self.first_line, self.first_line + len(next(iter(columns.values())).cells))
-        if self.data.find(b'"', self.start) >= 0:
-            inner = sum(column.matches("\n") for column in columns.values() if column.text)
-            lines[1:] += np.cumsum(np.broadcast_to(inner, lines.shape))[:-1]
-        return lines
+    def chunks(self) -> Iterator[Bytes]:
+        """Yield the bytes in parts, each with the two before it in front: a line end, at first, before anything."""
+        buffer = memoryview(bytearray(_CHUNK + 2))
+        held = np.frombuffer(buffer, dtype=np.uint8)
+        held[:2] = 0, _NEWLINE
+        with self.source.open("rb", buffering=0) if isinstance(self.source, Path) else io.BytesIO(self.source) as file:
+            file.seek(self.start)
+            while size := file.readinto(buffer[2:]):
+                yield held[: size + 2]
+                held[:2] = held[size : size + 2]
 
 
 @dataclass(frozen=True)
 class _Scan:
     """What the bytes of lines say, to be held against the cells that polars made of them."""
 
+    plain: bool
+    """Whether polars read them as they are: ASCII with plain line ends, or bytes in memory, which were made so."""
     lines: int
-    """Line ends, in quotes or not."""
+    """Line ends, in quotes or not, with one behind the last line."""
+    blank: bool
+    """Whether a line has nothing on it."""
     separators: int
     zeros: int
     """Zeros with another digit behind them that follow a separator, a line end, a quote or a blank, or are first."""
     quotes: int
     odd: bool
     """Whether a quote opens within a cell, or never closes."""
+    points: int
+    """Points, if commas are decimal signs."""
 
     @classmethod
-    def of(cls, text: Bytes, separator: int) -> _Scan:
-        """Pass over the bytes once, a part that fits into the cache at a time."""
-        lines = separators = quotes = 0
-        zeros, odd = int(re.match(rb"0\d", text[:2].tobytes()) is not None), False
-        for start in range(0, len(text), _CHUNK):
-            part = text[start : start + _CHUNK]
+    def of(cls, piece: Piece, layout: Layout) -> _Scan:
+        """Pass over the bytes once."""
+        lines = separators = zeros = quotes = points = 0
+        plain, blank, odd, last = True, False, False, _NEWLINE
+        separator = ord(layout.separator)
+        for part in piece.chunks():
+            new = part[2:]
+            if isinstance(piece.source, Path):
+                plain = plain and int(new.max()) < 128 and not (new == _RETURN).any()
             ends, between, quoted = part == _NEWLINE, part == separator, part == _QUOTE
-            lines += int(np.count_nonzero(ends))
-            separators += int(np.count_nonzero(between))
-            ahead = text[start : start + _CHUNK + 2]
-            found = ahead[1:-1] == _ZERO
-            found &= ahead[2:] - _ZERO < 10
+            lines += int(np.count_nonzero(ends[2:]))
+            separators += int(np.count_nonzero(between[2:]))
+            if len(layout.names) == 1:
+                blank = blank or bool((ends[1:-1] & ends[2:]).any())
+            if layout.decimal == ",":
+                points += int(np.count_nonzero(new == _POINT))
             ends |= between
             ends |= quoted
+            if (here := int(np.count_nonzero(quoted[2:]))) > 0:
+                opens = np.flatnonzero(quoted[2:])[quotes % 2 :: 2]
+                odd = odd or not ends[1:-1][opens].all()
+                quotes += here
             ends |= part == _BLANK
-            found &= ends[: len(found)]
+            found = part[1:-1] == _ZERO
+            found &= new - _ZERO < 10
+            found &= ends[:-2]
             zeros += int(np.count_nonzero(found))
-            if quoted.any():
-                marks = np.flatnonzero(quoted)
-                opens = marks[quotes % 2 :: 2] + start
-                before = np.where(opens, text[opens - 1], _NEWLINE)
-                odd = odd or not ((before == separator) | (before == _NEWLINE) | (before == _QUOTE)).all()
-                quotes += len(marks)
-        return cls(lines, separators, zeros, quotes, bool(odd or quotes % 2))
+            last = int(new[-1])
+        return cls(plain, lines + (last != _NEWLINE), blank, separators, zeros, quotes, odd or bool(quotes % 2), points)
 
     def is_borne_out_by(self, columns: Mapping[str, Cells], layout: Layout) -> bool:
         """Whether cells account for all separators and line ends, and no number among them may be a label."""
         rows, width = len(next(iter(columns.values())).cells), len(columns)
         inner = [within(columns, re.escape(mark)) if self.quotes else 0 for mark in ("\n", layout.separator)]
-        if self.odd or self.lines != rows - 1 + inner[0] or self.separators != rows * (width - 1) + inner[1]:
+        if self.odd or self.blank or not self.plain:
+            return False
+        if self.lines != rows + inner[0] or self.separators != rows * (width - 1) + inner[1]:
             return False
         numbers = [column.cells for column in columns.values() if not column.text]
+        if not numbers:
+            return True
         tops = [end for cells in numbers for end in (cells.min(), cells.max()) if end is not None]
         if any(abs(float(end)) > EXACT for end in tops):  # type: ignore[arg-type]
             return False
+        if self.points and self.points != within(columns, r"\."):  # beside decimal commas they separate thousands
+            return False
         pattern = rf'(?:^|[ "\n{re.escape(layout.separator)}])0[0-9]'
-        return not numbers or not self.zeros or self.zeros == within(columns, pattern)
+        return not self.zeros or self.zeros == within(columns, pattern)
+
+    def rows_start(self, columns: Mapping[str, Cells], first_line: int) -> Lines:
+        """Return the line on which each row starts: line ends within cells count."""
+        lines = np.arange(first_line, first_line + len(next(iter(columns.values())).cells))
+        if self.quotes:
+            inner = sum(column.matches("\n") for column in columns.values() if column.text)
+            lines[1:] += np.cumsum(np.broadcast_to(inner, lines.shape))[:-1]
+        return lines
 
 
 def within(columns: Mapping[str, Cells], pattern: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING
 
@@ -97,26 +97,24 @@ def _head(open_file: Callable[[], IO[bytes]], encoding: str, origin: str) -> byt
 
 def _columns(
     open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout
-) -> Iterator[tuple[dict[str, Cells], Lines]]:
+) -> Iterator[tuple[Mapping[str, Cells], Lines]]:
     """Yield the columns of one piece after the other, and the line of each row."""
     parts = _pieces(open_file, encoding, layout)
-    for piece in parts:
-        columns = piece.columns(layout)
-        if columns is not None:
-            yield columns, piece.lines(columns)
+    for data, line in parts:
+        found = Piece(data, 0, line).found(layout)
+        if found is not None:
+            yield found[1:]
             continue
-        text = piece.text
-        quotes = text == ord('"')
-        rest: IO[bytes] = io.BytesIO(piece.data[piece.start :])
-        if quotes.any():  # quotes that are odd may reach into the next piece: the csv module reads on to the end
-            rest = io.BufferedReader(_Joined(piece.data[piece.start :], parts))
-        for frame, lines in irregular_frames(rest, replace(layout, first_line=piece.first_line)):
+        rest: IO[bytes] = io.BytesIO(data)
+        if b'"' in data:  # quotes that are odd may reach into the next piece: the csv module reads on to the end
+            rest = io.BufferedReader(_Joined(data, parts))
+        for frame, lines in irregular_frames(rest, replace(layout, first_line=line)):
             made = (Cells.of(frame.to_series(i), layout.dialect) for i in range(frame.width))
             yield dict(zip(layout.names, made, strict=True)), lines
 
 
-def _pieces(open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout) -> Iterator[Piece]:
-    """Yield whole lines, cut at a line end outside of quotes; the names are left out."""
+def _pieces(open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout) -> Iterator[tuple[bytes, int]]:
+    """Yield whole lines, cut at a line end outside of quotes, and the number of the first; the names are left out."""
     waiting, skip, line = b"", layout.first_line - 1, layout.first_line
     blanks = single_blanks if layout.separator == " " else bytes
     for part in _utf8(open_file, encoding, layout.origin):
@@ -131,10 +129,10 @@ def _pieces(open_file: Callable[[], IO[bytes]], encoding: str, layout: Layout) -
                 f"{layout.origin} line {line} must end within {_LONGEST} bytes, got a longer one: a quote may be open"
             )
         if end:
-            yield Piece(blanks(waiting[:end]), 0, line)
+            yield blanks(waiting[:end]), line
             line, waiting = line + waiting.count(b"\n", 0, end), waiting[end:]
     if not skip and waiting.strip():
-        yield Piece(blanks(waiting), 0, line)
+        yield blanks(waiting), line
 
 
 def _last_line_end(data: bytes) -> int:
@@ -176,7 +174,7 @@ def _utf8(open_file: Callable[[], IO[bytes]], encoding: str, origin: str) -> Ite
 class _Joined(io.RawIOBase):
     """Bytes, and the pieces that come after them."""
 
-    def __init__(self, start: bytes, parts: Iterator[Piece]) -> None:
+    def __init__(self, start: bytes, parts: Iterator[tuple[bytes, int]]) -> None:
         self.held, self.parts = memoryview(start), parts
 
     def readable(self) -> bool:
@@ -186,10 +184,10 @@ class _Joined(io.RawIOBase):
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill a buffer."""
         while not len(self.held):
-            piece = next(self.parts, None)
-            if piece is None:
+            data, _ = next(self.parts, (b"", 0))
+            if not data:
                 return 0
-            self.held = memoryview(piece.data)[piece.start :]
+            self.held = memoryview(data)
         size = min(len(buffer), len(self.held))
         buffer[:size] = self.held[:size]
         self.held = self.held[size:]

@@ -32,8 +32,8 @@ def repeated_keys(records: Sequence[Table], release: Table | TableStream, names:
     """Look up each record's keys and texts in the release; None without a column to look at.
 
     Given the release, the answer about a record is a function of that record alone. Cells are equal if they are written
-    alike: ADA is Ada, and the number 12 is the text 012. Missing cells repeat nothing. Memory: the different values of
-    the records. Time: one reading of the release a column.
+    alike: ADA is Ada, STRASSE is Straße, and the number 12 is the text 012. Missing cells repeat nothing. Memory: the
+    different values of the records. Time: one reading of the release a column.
     """
     import polars as pl
 
@@ -83,6 +83,7 @@ def _written(cells: pl.Series) -> pl.Series:
         whole = numbers.cast(pl.Int64, strict=False)
         return whole.cast(pl.String).zip_with((whole == numbers).fill_null(value=False), numbers.cast(pl.String))
     text = cells.cast(pl.String).str.normalize("NFKC").str.strip_chars().str.to_lowercase().str.replace_all(r"\s+", " ")
+    text = text.str.replace_all("ß", "ss", literal=True).str.replace_all("ς", "σ", literal=True)
     return text.str.replace(r"^(-?)0+(\d)", "${1}${2}").str.replace(r"^(-?\d+)\.0+$", "${1}")
 
 
