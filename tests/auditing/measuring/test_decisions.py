@@ -5,6 +5,7 @@ import pytest
 from null_audits import judge_alarms
 
 from whosin.auditing import Estimate, audit
+from whosin.auditing.measuring import attack as attack_module
 from whosin.auditing.measuring import learned
 from whosin.auditing.measuring.attack import collect_evidence
 from whosin.auditing.measuring.experiment import Experiment
@@ -260,14 +261,55 @@ def test_a_query_that_says_nothing_keeps_its_share_and_changes_no_score():
 
 
 def test_with_few_records_the_mean_of_many_weak_queries_is_learned():
-    """Twenty queries that each shift by .15: the mean is the best score, and is chosen over twenty weights."""
+    """Twenty queries that each shift by .15: the mean is the best score, and weighs more than twenty weights."""
     rng = np.random.default_rng(2)
-    chosen = []
+    shares = []
     for _ in range(10):
         inside, outside = rng.normal(0.15, 1, (40, 20)), rng.normal(0, 1, (200, 20))
         score, _ = learned.learn_score(inside, outside, rng)
-        chosen.append(score.model.kind)
-    assert chosen.count(learned.MEAN) >= 8
+        by_kind = {model.kind: share for model, share in zip(score.model.models, score.model.shares, strict=True)}
+        shares.append(by_kind.get(learned.MEAN, 0.0))
+    assert np.sum(np.array(shares) > 0.5) >= 8
+
+
+def test_models_share_by_their_likelihood_on_folds_left_out():
+    """Written out from the definition; with 2,000 records of which one query tells, the mean has no share left."""
+    rng = np.random.default_rng(6)
+    x, y = rng.normal(size=(240, 3)), np.arange(240) < 120
+    x[y] += 0.2
+    folds = np.arange(240) % learned.FOLDS
+    average, left_out = learned._in_folds(x, y, folds, learned.KINDS)
+    alone = [learned._in_folds(x, y, folds, (kind,)) for kind in learned.KINDS]
+    likelihoods = [np.prod(1.0 / (1.0 + np.exp(np.where(y, -scores, scores)))) for _, scores in alone]
+    shares = np.array(likelihoods) / np.sum(likelihoods)
+    assert min(shares) > learned.LEAST
+    assert np.allclose(average.shares, shares, rtol=1e-3)
+    assert np.allclose(left_out, shares @ [scores for _, scores in alone], atol=1e-3)
+    assert np.allclose(
+        average.decision_function(x), shares @ [model.decision_function(x) for model, _ in alone], atol=1e-2
+    )
+    many = rng.normal(size=(4000, 3))
+    many[:2000, 0] += 0.5
+    score, _ = learned.learn_score(many[:2000], many[2000:], rng)
+    assert learned.MEAN not in [model.kind for model in score.model.models]
+
+
+def test_few_rivals_are_judged_at_one_standard_error_and_many_at_two(monkeypatch):
+    """A discount for luck that fits many candidates hides weak leaks from few."""
+    rng, seen = np.random.default_rng(8), []
+    sides = rng.normal(0.2, 1, (100, 4)), rng.normal(0, 1, (100, 4))
+    plain = type(ADVANTAGE).judge
+
+    def noting(gain, counts, errors=attack_module.JUDGED):
+        seen.append(errors)
+        return plain(gain, counts, errors)
+
+    monkeypatch.setattr(type(ADVANTAGE), "judge", noting)
+    for directed, expected in ((True, [1.0] * 3 + [3.5] * 12), (False, [1.96] * 15)):
+        seen.clear()
+        found = Experiment(*sides, names=tuple("abcd"), directed=directed)
+        collect_evidence(found, np.random.default_rng(0)).best(ADVANTAGE)
+        assert seen == expected
 
 
 def test_few_candidates_compete_where_directions_are_known():

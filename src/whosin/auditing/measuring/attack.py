@@ -36,6 +36,8 @@ JUDGED = 1.96
 """Standard errors by which candidates are judged from below."""
 RIVALS = 2
 """Queries of known direction that compete with their learned combination."""
+CLOSE = 1.0
+"""Standard errors by which these few are judged from below: of few, luck needs less of a discount."""
 OUTSIDERS = 3.5
 """Standard errors by which all other candidates are judged from below."""
 
@@ -253,12 +255,13 @@ class Evidence:
     def best(self, gain: Gain) -> Attack:
         """Return the attack that the fit part judges best for a gain, counted on the held-out part.
 
-        Rivals are judged by their lower limits at 1.96 standard errors and all other candidates at 3.5: few win by
-        luck, and members who gather at middle answers of one query, which no rival sees, are not passed over.
+        Where all compete, they are judged by their lower limits at 1.96 standard errors. Where few do, these are judged
+        at 1 and all other candidates at 3.5: few win by luck, and members who gather at middle answers of one query,
+        which no rival sees, are not passed over.
         """
-        judged = [(candidate, gain.judge(candidate.judged)) for candidate in self.rivals]
+        others = [candidate for candidate in self.candidates if candidate not in self.rivals]
+        judged = [(candidate, gain.judge(candidate.judged, CLOSE if others else JUDGED)) for candidate in self.rivals]
         if gain.weights is not None:
-            others = (candidate for candidate in self.candidates if candidate not in self.rivals)
             judged += [(candidate, gain.judge(candidate.judged, OUTSIDERS)) for candidate in others]
         return self._first(judged)
 

@@ -23,6 +23,8 @@ MOST = 40_000
 KINDS = MEAN, LINEAR, QUADRATIC = 0, 1, 2
 PENALTIES = (1.0, 3.0, 10.0)
 """Ridge penalties of the three kinds of scores."""
+LEAST = 1e-3
+"""Least share of a model in the average."""
 WIDEST = 12
 """Most queries of which all products enter the quadratic score; of more, only squares do."""
 
@@ -33,7 +35,8 @@ def learn_score(
     """Learn ln(r/q) of several queries; return the score and the scores of these records by models without them.
 
     Logistic regression on the mean of the queries, on the queries, and on these with squares and products are fitted in
-    three folds, and the one with the smallest log loss on the folds left out is fitted again on all. The mean has one
+    three folds and again on all, and their log odds are averaged, each with the likelihood of the folds left out as its
+    weight: with few records the three share, with many the best is alone. The mean has one
     weight to learn, however many queries there are: with few records more queries cost less power. Each query enters as
     its rank on a normal scale, so that neither units nor heavy tails matter; one that says the same about all of these
     records does not enter. At most 40,000 records are learned from,
@@ -80,7 +83,7 @@ def _some(labels: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int
 class _Score:
     """Log odds of a model less those of its training data: an estimate of ln(r/q)."""
 
-    model: _Logistic
+    model: _Average
     scale: _Ranks
     odds: float
 
@@ -124,6 +127,18 @@ class _Logistic:
     def decision_function(self, x: Array) -> Array:
         """Return the log odds of each row."""
         return np.asarray(_features(x, self.kind) @ self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Average:
+    """The average of several models by their shares."""
+
+    shares: Array
+    models: tuple[_Logistic, ...]
+
+    def decision_function(self, x: Array) -> Array:
+        """Return the log odds of each row."""
+        return np.asarray(self.shares @ [model.decision_function(x) for model in self.models])
 
 
 def _fit(features: Array, y: NDArray[np.bool_], penalty: float, start: Array) -> Array:
@@ -171,13 +186,14 @@ def _log_odds(y: NDArray[np.bool_]) -> float:
 
 def _in_folds(
     x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64], kinds: tuple[int, ...]
-) -> tuple[_Logistic, Array]:
-    """Return the model with the smallest log loss on the folds left out, fitted on all, and its scores left out.
+) -> tuple[_Average, Array]:
+    """Return the average of the models fitted on all, and the scores of these records by models without them.
 
-    A fit starts where the one before it ended, the first quadratic fit where the linear one on the same records did,
-    and the fit on all from the mean of those in folds: the loss is convex, so that starts only save steps.
+    A model's share is in proportion to its likelihood on the folds left out; one with less than ``LEAST`` has none. A
+    fit starts where the one before it ended, the first quadratic fit where the linear one on the same records did, and
+    the fit on all from the mean of those in folds: the loss is convex, so that starts only save steps.
     """
-    tried: list[tuple[float, int, Array, Array]] = []
+    losses, means, left_out = [], [], []
     starts = [np.zeros(1)] * FOLDS
     for kind in kinds:
         features, scores = _features(x, kind), np.empty(len(y))
@@ -187,11 +203,16 @@ def _in_folds(
             start = starts[fold - 1] if fold else first
             starts[fold] = _fit(features[~out], y[~out], PENALTIES[kind], start)
             scores[out] = features[out] @ starts[fold] - _log_odds(y[~out])
-        tried.append((_log_loss(scores, y), kind, np.mean(starts, axis=0), scores))
-    _, best, start, left_out = min(tried, key=lambda entry: entry[0])
-    return _Logistic(best, _fit(_features(x, best), y, PENALTIES[best], start)), left_out
+        losses.append(_log_loss(scores, y))
+        means.append(np.mean(starts, axis=0))
+        left_out.append(scores)
+    shares = np.exp(min(losses) - np.array(losses))
+    kept = np.flatnonzero(shares >= LEAST * shares.sum())
+    shares = shares[kept] / shares[kept].sum()
+    models = tuple(_Logistic(kinds[i], _fit(_features(x, kinds[i]), y, PENALTIES[kinds[i]], means[i])) for i in kept)
+    return _Average(shares, models), np.asarray(shares @ [left_out[i] for i in kept])
 
 
 def _log_loss(scores: Array, y: NDArray[np.bool_]) -> float:
     odds = scores + _log_odds(y)
-    return float(np.mean(np.logaddexp(0.0, np.where(y, -odds, odds))))
+    return float(np.sum(np.logaddexp(0.0, np.where(y, -odds, odds))))
