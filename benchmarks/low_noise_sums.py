@@ -9,6 +9,7 @@ benchmarks/results/low_noise_sums.json.
 
 from __future__ import annotations
 
+import argparse
 import time
 from importlib.metadata import version
 
@@ -55,6 +56,7 @@ def measure(columns: int, records: int, label: float) -> dict:
 
 def main() -> int:
     """Measure every pool."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     rows = []
     for setting in SETTINGS:
         rows.append(measure(*setting))

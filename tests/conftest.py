@@ -23,7 +23,7 @@ NEEDS = {
     "ledger": ("sqlalchemy",),
     "cluster": ("distributed",),
     "experiments/gans": ("torch",),
-    "auditing/test_generators.py": ("torch",),
+    "auditing/models/test_generators.py": ("torch",),
 }
 """Tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
 TOGETHER = (

@@ -3,7 +3,9 @@
 import doctest
 import importlib
 import inspect
+import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +24,13 @@ KNOWN = {"np": np, "wi": whosin}
 """What every example may use without importing it."""
 
 
+NEED_TORCH = ("auditing.models.generators.latents", "training.dpsgd", "training.torch_adapter", "training.torch_model")
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_are_true(name):
+    if name.endswith(NEED_TORCH) and not find_spec("torch") and os.environ.get("WHOSIN_REQUIRE_EXTRAS") != "1":
+        pytest.skip("torch is not installed")
     module = importlib.import_module(name)
     tests = [test for test in doctest.DocTestFinder().find(module, extraglobs=KNOWN) if test.examples]
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)

@@ -69,7 +69,7 @@ def _calibrations(data):
         found = wi.calibrate.epsilon(**{name: limit}, prior=prior, delta=delta)
         risk = {
             "accuracy": lambda: found.accuracy(prior),
-            "advantage": found.advantage,
+            "advantage": lambda: found.advantage,
             "posterior": lambda: found.posterior(prior)[1],
             "tpr_at": lambda: found.tpr_at(limit[1]),
         }[name]()

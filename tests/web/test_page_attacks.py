@@ -143,8 +143,9 @@ def test_a_worker_that_stumbles_ends_as_programs_do(tmp_path):
         assert b"KeyError" in process.stderr.read()
 
 
-def test_helpers_answer_refuse_and_are_replaced():
+def test_helpers_answer_refuse_and_are_replaced(monkeypatch):
     desk = Desk(1, 60.0, 2_000_000_000)
+    monkeypatch.setattr(desk, "warm", lambda: None)
     try:
         assert desk.answer(math.sqrt, 4.0, apart=True) == 2.0
         (helper,) = desk._helpers
