@@ -27,7 +27,7 @@ def room_of(path: Path) -> str:
 
 
 def files() -> list[Path]:
-    """All modules of the package but the door."""
+    """All modules of the package but its front."""
     return sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 

@@ -205,7 +205,7 @@ def test_refusals_carry_the_headers_too(stranger):
         assert answer.headers["content-security-policy"] == PAGE_POLICY
 
 
-def test_the_door_reloads_only_for_whoever_came_by_a_link(stranger):
+def test_the_login_page_reloads_only_for_whoever_came_by_a_link(stranger):
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert 'http-equiv="refresh"' in stranger.get("/explain", headers=link).text
     assert 'http-equiv="refresh"' not in stranger.get("/explain", headers={**link, "Sec-Fetch-Site": "none"}).text

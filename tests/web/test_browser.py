@@ -53,7 +53,7 @@ def until(page, changed_from):
     return said(page)
 
 
-def test_without_the_token_there_is_only_the_door(visit, served):
+def test_without_the_token_there_is_only_the_login_page(visit, served):
     page = visit(come_in=False)
     for path in ("", "audit", "static/app.js"):
         answer = page.goto(served.base + path)
@@ -78,7 +78,7 @@ def test_the_token_leaves_the_address_and_no_script_reads_the_cookie(visit, serv
 
 
 def test_a_link_from_elsewhere_still_leads_in(visit, served, tmp_path):
-    """The browser keeps a strict cookie back on a way that began elsewhere; the door then opens by itself."""
+    """The browser keeps a strict cookie back on a way that began elsewhere; the login page then opens by itself."""
     opener = tmp_path / "open.html"
     opener.write_text(f'<meta http-equiv="refresh" content="0;url={served.url}">')
     page = visit(come_in=False)

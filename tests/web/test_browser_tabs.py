@@ -194,7 +194,7 @@ def test_the_address_of_an_audit_can_be_shared(page, served):
 
 @pytest.mark.parametrize("page", ["light", "dark"], indirect=True)
 def test_axe_finds_no_fault_with_any_tab(page, served):
-    """Names, labels, contrast, headings, landmarks: on the door, each tab, an answer, and where nothing is."""
+    """Names, labels, contrast, headings, landmarks: on the login page, each tab, an answer, and where nothing is."""
     found = []
     for path in ("explain", "calibrate", "audit", "scores", "compare", "nowhere", *(f"tool/{name}" for name in TOOLS)):
         page.goto(served.base + path)
