@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whosin.web.access import Access
-from whosin.web.login_page import login_page
+from whosin.web.login_page import closed_page
 from whosin.web.settings import Settings
 
 __all__ = ["PAGE_POLICY", "REPORT_POLICY", "Guard", "set_session"]
@@ -185,5 +185,5 @@ def _refuse(scope: Scope, status: int, reason: str) -> Response:
     if scope["path"].startswith("/api/") or scope["path"] == "/openapi.json":
         return Response(json.dumps({"error": reason}), status, headers, "application/json")
     if status == 401 and scope["method"] == "GET" and not scope["path"].startswith("/static/"):
-        return login_page(status, reason, headers, again=_came_by_link(scope))
+        return closed_page(status, reason, headers, again=_came_by_link(scope))
     return Response(reason, status, headers, "text/plain")

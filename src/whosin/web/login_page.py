@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse
 
 from whosin.web.rendering import render
 
-__all__ = ["login_page"]
+__all__ = ["closed_page"]
 
 STYLE = (
     ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;"
@@ -21,7 +21,9 @@ _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 
-def login_page(status: int, reason: str, headers: Mapping[str, str] | None = None, *, again: bool = False) -> HTMLResponse:
+def closed_page(
+    status: int, reason: str, headers: Mapping[str, str] | None = None, *, again: bool = False
+) -> HTMLResponse:
     """Return the page that asks for the token or the password; it may load itself again at once."""
     page = render("login.html.j2", reason=reason, style=STYLE, again=again)
     return HTMLResponse(page, status, {**(headers or {}), "Content-Security-Policy": POLICY})

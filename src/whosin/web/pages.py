@@ -17,7 +17,7 @@ from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
 from whosin.web.guard import HEALTH, LOGIN, set_session
-from whosin.web.login_page import login_page
+from whosin.web.login_page import closed_page
 from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
 from whosin.web.service import Office, Unknown, office_of
@@ -67,7 +67,7 @@ def health() -> PlainTextResponse:
 @router.get(LOGIN)
 def login_page() -> HTMLResponse:
     """Ask for the token or the password."""
-    return login_page(200, "This page is closed to whoever does not know its token or password.")
+    return closed_page(200, "This page is closed to whoever does not know its token or password.")
 
 
 @router.post(LOGIN)
@@ -77,15 +77,15 @@ async def login(request: Request, office: In) -> Response:
         async with asyncio.timeout(LOGIN_SECONDS):
             secret = (await _short_form(request)).get("secret", "")
     except TooLarge as error:
-        return login_page(413, str(error), {"Connection": "close"})
+        return closed_page(413, str(error), {"Connection": "close"})
     except TimeoutError:
-        return login_page(408, "That took too long.", {"Connection": "close"})
+        return closed_page(408, "That took too long.", {"Connection": "close"})
     try:
         known = await run_in_threadpool(office.access.comes_in, secret)
     except TooManyTries:
-        return login_page(429, "Too many wrong passwords: wait a minute.")
+        return closed_page(429, "Too many wrong passwords: wait a minute.")
     if not known:
-        return login_page(401, "That is neither the token nor the password of this server.")
+        return closed_page(401, "That is neither the token nor the password of this server.")
     response = RedirectResponse("/explain", status_code=303)
     set_session(response, request.scope, office.access)
     return response
