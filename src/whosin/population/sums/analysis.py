@@ -32,7 +32,6 @@ from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
 from whosin.population.pool import clipped, flattened, totals, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
-from whosin.population.sums.blocks import block_epsilons
 from whosin.population.sums.groups import group_epsilons
 from whosin.population.sums.most_exposed import exact_largest
 from whosin.population.sums.normal import normal_epsilons
@@ -52,8 +51,6 @@ EXACT_RECORDS = 400
 """Largest pool in which "auto" solves every record exactly; in a larger one those that may be the most exposed."""
 PAIRS_RECORDS = 20_000
 """Largest pool whose pairs are compared where the normal bound is finite."""
-BLOCK_COLUMNS = 10
-"""Most columns for which blocks of the pool are tried: above, they were never seen to help where the pool does not."""
 EXACT_SETS = 2**14
 """Largest number of data sets that "auto" lists for Laplace noise."""
 GROUP_RECORDS = 300
@@ -395,14 +392,9 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
 
 
 def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Array, bool]:
-    """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything.
-
-    Where the whole pool has too little noise for it, its blocks may not.
-    """
+    """The smaller of the normal and the pairwise bound for each record, and whether the normal one shows anything."""
     f = pool.contributions
     limits = normal_epsilons(f, pool.size, scale, delta, progress=progress)
-    if not np.isfinite(limits).all() and f.shape[1] <= BLOCK_COLUMNS:
-        limits = np.minimum(limits, block_epsilons(f, pool.size, scale, delta))
     shown = np.isfinite(limits)
     rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
     limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))

@@ -27,7 +27,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Draw", "majorant", "omega", "quadratic_powers", "scale_of", "tail_norms"]
+__all__ = ["Draw", "majorant", "omega", "quadratic_powers", "scale_of", "sub_gaussian", "tail_norms"]
 
 Array = NDArray[np.float64]
 
@@ -358,8 +358,8 @@ def _antidiagonals(matrix: Array) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _sub_gaussian(others: int, m: int) -> float:
-    """C with E exp(θ·S) ≤ C·exp(κ·Σ(θ·ξ)²/2), κ the variance of Kearns and Saul, S a sum of m of the others.
+def sub_gaussian(others: int, m: int) -> float:
+    """Return C with E exp(θ·S) ≤ C·exp(κ·Σ(θ·ξ)²/2), κ the variance of Kearns and Saul, S a sum of m of the others.
 
     The largest I(v)·exp(-N₁·ϑ(v)) over v ≥ (1-2p)², from above on a grid; docs/theory.md.
     """
@@ -398,5 +398,5 @@ def tail_norms(eigenvalues: Array, draw: Draw, degree: int) -> Array:
         grown = (1.0 + share * room) * eigenvalues
         loss = 0.5 * np.sum(np.log1p(-grown) + np.log1p((1.0 - beta) * grown))
         best = np.minimum(best, -(k + 1) * math.log1p(share * room) - loss)
-    constant = max(_sub_gaussian(draw.others, min(m, draw.others - m)) for m in draw.sizes)
+    constant = max(sub_gaussian(draw.others, min(m, draw.others - m)) for m in draw.sizes)
     return np.asarray(np.exp(0.5 * best) * math.sqrt(1.5) * constant * (1.0 + 1e-10))

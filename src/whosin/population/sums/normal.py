@@ -8,8 +8,9 @@ are not; how far they are from it is bounded degree by degree (:mod:`whosin.popu
     φ(v) = min(1/2, χ/2 + √(v + χ²/4)),
 
 for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K
-and χ all of it (docs/theory.md has the proof). Nothing is sampled. The bound helps where the noise is not small against
-single records, and says infinity elsewhere.
+and χ all of it. Where the noise is little, the mass m of what is beyond K is known while τ is not
+(:mod:`whosin.population.sums.frequencies`): then m·(1+γ) stands for the terms with τ, and v + m/2 for v. docs/theory.md
+has the proof. Nothing is sampled, and the bound is infinite where neither shows anything.
 
 What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error
 of a group is computed once, from the largest norms in it.
@@ -29,6 +30,7 @@ from whosin.errors import check_probability
 from whosin.numerics.gaussian_noise import epsilon_for
 from whosin.numerics.roots import smallest_holding
 from whosin.parallel.one_thread import one_thread
+from whosin.population.sums.frequencies import largest_moments, masses_beyond
 from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of, tail_norms
 from whosin.population.sums.pairwise import Progress, check_pool, in_units
 
@@ -64,6 +66,9 @@ REACH = (0.0, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
 FAR_SHARE = 0.2
 """A record is far if it makes this share of the pool's squared fourth norm by itself."""
 MOST_FAR = 3
+LEAST_FOR_MASSES = 60
+NEAR = 0.05
+"""Limits within this share of the normal approximation are not made smaller."""
 _STEP = 1e-4
 _SLACK = 1e-9
 
@@ -84,8 +89,9 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
 
     Notes
     -----
-    O(N·d⁴) once for the pool (and O(N²·d) up to 5,000 records), seconds for each group of records with like shifts,
-    of which there are about a dozen. Deterministic; limits hold for every pool, rounding included. Where up to three
+    O(N·d⁴ + d⁶) once for the pool (and O(N²·d) up to 5,000 records), about a second for each group of records with like
+    shifts, of which there are about a dozen; several where masses leave room above the normal approximation.
+    Deterministic; limits hold for every pool, rounding included. Where up to three
     records lie far out, the limit against somebody who is told about them is taken if it is smaller.
 
     Examples
@@ -279,7 +285,16 @@ class Whitened:
     def sizes(self, group: NDArray[np.int64]) -> Sizes:
         """What the errors of a group of records grow with."""
         whole, cross = (part[group].max(axis=0) for part in self.norms)
-        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues)
+        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, *self.moments)
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """The largest |Σ(η_j·e)³| and Σ(η_j·e)⁴ over directions e, of the others of any record: moved and stretched."""
+        third, fourth = largest_moments(self.eta)
+        step, scatter = self.lengths / self.others, self.eigenvalues.max() / self.draw.alpha
+        cubes = third + self.lengths**3 + 3.0 * step * (scatter + step * self.lengths) + self.others * step**3
+        fourths = (fourth**0.25 + self.others**0.25 * step) ** 4
+        return float(np.max(self.stretch**1.5 * cubes)), float(np.max(self.stretch**2 * fourths))
 
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
@@ -309,18 +324,12 @@ class Error:
     """The same of half their difference."""
     tails: Array
     """The norm of everything beyond each degree."""
+    masses: Array
+    """The mass ∫|·| of everything beyond each degree, of either law."""
 
     @property
     def degree(self) -> int:
         return len(self.tails) - 1
-
-    def joined(self, other: Error) -> Error:
-        """An error that is no smaller than either, cut at the same degree."""
-        return Error(*(np.maximum(mine, theirs) for mine, theirs in zip(self._parts, other._parts, strict=True)))
-
-    @property
-    def _parts(self) -> tuple[Array, ...]:
-        return self.alike, self.apart, self.shared, self.parted, self.tails
 
 
 def _squares(numbers: Array, scale: float) -> Array:
@@ -334,27 +343,19 @@ def _squares(numbers: Array, scale: float) -> Array:
 
 @dataclass
 class Sizes:
-    """What the error of some records grows with: the largest over them (and over draws alike) serves all."""
+    """What the error of some records grows with: the largest over them serves all."""
 
     draw: Draw
     whole: Array
     cross: Array
     unit: float
     eigenvalues: Array
-
-    def joined(self, other: Sizes) -> Sizes:
-        """The larger of both, for the same draw."""
-        return Sizes(
-            self.draw,
-            np.maximum(self.whole, other.whole),
-            np.maximum(self.cross, other.cross),
-            max(self.unit, other.unit),
-            np.maximum(self.eigenvalues, other.eigenvalues),
-        )
+    third: float
+    fourth: float
 
 
-def error_of(sizes: Sizes, degree: int) -> Error | None:
-    """Return the error with the series cut at a degree; None where it cannot help."""
+def error_of(sizes: Sizes, degree: int, *, frequencies: bool = False) -> Error | None:
+    """Return the error with the series cut at a degree, None where it cannot help; with masses if ``frequencies``."""
     draw, scale, unit, whole, cross = sizes.draw, scale_of(degree), sizes.unit, sizes.whole, sizes.cross
     powers = unit ** np.arange(9)
     norms = np.zeros(degree + 1)
@@ -370,7 +371,8 @@ def error_of(sizes: Sizes, degree: int) -> Error | None:
     apart *= 1.0 + rounding
     mean[:3] = apart[:2] = 0.0  # means are taken out, and the mean of the variances
     shared, parted = _squares(mean, scale), _squares(apart, scale)
-    if not np.nanmin((np.sqrt(shared + parted) + tails)[4:]) < 1.0:
+    masses = masses_beyond(sizes, degree) if frequencies else np.full(degree + 1, np.inf)
+    if not np.nanmin((np.sqrt(shared + parted) + np.minimum(tails, masses))[4:]) < 1.0:
         return None
     log_crossing = log_powers + 0.5 * np.log(-np.expm1(np.minimum(2.0 * (log_across - log_powers), -1e-12)))
     moved, _, _ = majorant(
@@ -380,24 +382,45 @@ def error_of(sizes: Sizes, degree: int) -> Error | None:
     linear = omega(draw, degree, scale * unit)[:, 0]
     for p in (4, 6, 8):  # in the term that is linear in T_p signs may cancel
         slope[p] -= linear[p] * max(0.0, crossing[p] - cross[p] / powers[p]) * (1.0 - 1e-9)
-    return Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails)
+    return Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails, masses)
 
 
 def _group_limits(whitened: Whitened, group: NDArray[np.int64], delta: float) -> Array:
-    """Limits of the records of one group: cells of like shift share one search, at the better of several degrees."""
+    """Limits of the records of one group: cells of like shift share one search.
+
+    The cheaper of two ways comes first: norms beyond a high degree, which noise makes small, or masses beyond a
+    moderate one. The other is asked where the first leaves room.
+    """
     sizes = whitened.sizes(group)
-    errors = [error for degree in degrees(sizes) if (error := error_of(sizes, degree)) is not None]
     limits = np.full(len(group), np.inf)
     shifts = whitened.shifts[group] * (1.0 + _SLACK)
-    if not errors:
-        return limits
     floor = max(float(shifts.max()) / 8.0, 1e-12)
     cells = np.ceil(np.log(np.maximum(shifts, floor) / floor) / math.log(CELL_RATIO) - 1e-9).astype(np.int64)
-    for cell in np.unique(cells)[::-1]:
-        rows = cells == cell
-        low, high = float(shifts[rows].min()) * (1.0 - 100.0 * _SLACK), float(shifts[rows].max())
-        limits[rows] = _smallest_epsilon(errors, low, high, delta)
+    places = [np.flatnonzero(cells == cell) for cell in np.unique(cells)[::-1]]
+    high, moderate = degrees(sizes), moderate_degree(sizes)
+    ways = [(True, [moderate])] if sizes.draw.others >= LEAST_FOR_MASSES else []
+    ways.insert(len(ways) if high[0] > moderate else 0, (False, high))
+    for frequencies, cuts in ways:
+        left = [p for p in places if limits[p[0]] > _near(float(shifts[p].max()), delta)]
+        tried = [error_of(sizes, cut, frequencies=frequencies) for cut in cuts] if left else []
+        errors = [error for error in tried if error is not None]
+        for p in left if errors else ():
+            low, top = float(shifts[p].min()) * (1.0 - 100.0 * _SLACK), float(shifts[p].max())
+            limits[p] = np.minimum(limits[p], _smallest_epsilon(errors, low, top, delta))
     return limits
+
+
+def _near(shift: float, delta: float) -> float:
+    """What needs no second look: little above the normal approximation."""
+    least = epsilon_for(1.0, delta, shift)
+    return least + NEAR * (least + 0.02)
+
+
+def moderate_degree(sizes: Sizes) -> int:
+    """How far the series goes that is cut early: by then its terms are small at all frequencies that count."""
+    return 2 * (
+        max(8, min(240 + 16 * len(sizes.eigenvalues), sizes.draw.others - 5, 200 + sizes.draw.others // 5)) // 2
+    )
 
 
 def degrees(sizes: Sizes) -> list[int]:
@@ -441,16 +464,17 @@ def divergence(error: Error, low: float, high: float, epsilon: float, target: fl
     peak = np.clip(epsilon / high if high > 0.0 else 0.0, left, right)
     main = ndtr(high / 2 - peak) - gamma * (1.0 - 1e-14) * ndtr(-high / 2 - peak)
     best = 1.0
-    for degree in _cuts(error, gamma):
-        tail = error.tails[degree]
+    for degree, tail, mass in _cuts(error, gamma):
         chi = math.sqrt(error.shared[degree] + tail**2)
         if not chi < 1.0:
             continue
 
-        def factor(v: Array, chi: float = chi) -> Array:
-            return np.minimum(0.5, 0.5 * chi + np.sqrt(v + 0.25 * chi**2))
+        def factor(v: Array, chi: float = chi, mass: float = mass) -> Array:
+            return np.minimum(0.5, 0.5 * chi + np.sqrt(v + 0.5 * mass + 0.25 * chi**2))
 
-        rest = main + tail * (factor(ndtr(high / 2 - left)) + gamma * factor(ndtr(-low / 2 - left)))
+        rest = main + mass * (1.0 + gamma)
+        if tail > 0.0:
+            rest = rest + tail * (factor(ndtr(high / 2 - left)) + gamma * factor(ndtr(-low / 2 - left)))
         if rest.max() >= best:
             continue
         for centre in CENTRES:
@@ -463,12 +487,17 @@ def divergence(error: Error, low: float, high: float, epsilon: float, target: fl
     return best
 
 
-def _cuts(error: Error, gamma: float) -> list[int]:
-    """Degrees to cut at: the one with the least sum of errors, and some below it."""
+def _cuts(error: Error, gamma: float) -> Iterator[tuple[int, float, float]]:
+    """Degrees to cut at, with the norm or the mass of what is beyond: where errors are least in sum, and some below."""
     with np.errstate(over="ignore", invalid="ignore"):
-        total = np.sqrt(error.shared + error.parted) + 0.5 * (1.0 + gamma) * error.tails
-    first = 4 + int(np.nanargmin(total[4:]))
-    return sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True)
+        known = np.sqrt(error.shared + error.parted)
+        by_mass, by_norm = known + (1.0 + gamma) * error.masses, known + 0.5 * (1.0 + gamma) * error.tails
+    if np.isfinite(error.masses).any():
+        for cut in np.argsort(by_mass, kind="stable")[:2]:
+            yield int(cut), 0.0, float(error.masses[cut])
+    first = 4 + int(np.nanargmin(by_norm[4:]))
+    for degree in sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True):
+        yield degree, float(error.tails[degree]), 0.0
 
 
 def _unshared_norm(error: Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
