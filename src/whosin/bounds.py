@@ -143,19 +143,18 @@ class BoundsTable:
         """
         import numpy as np
 
-        from whosin.plots.bounds import BoundsCurvesDisplay, BoundsDisplay
+        from whosin.plots import draw_bounds, draw_bounds_by_epsilon
 
         if quantity is None:
             rows = [(row, row.value) for row in self.rows if row.value is not None]
-            display = BoundsDisplay(
+            return draw_bounds(
+                ax,
                 [row.name for row, _ in rows],
                 [row.quantity for row, _ in rows],
                 np.array([value for _, value in rows]),
                 [row.tightest for row, _ in rows],
                 f"ε = {self.epsilon:g}, δ = {self.delta:g}, prior {self.prior:g}",
             )
-            axes: Axes = display.plot(ax=ax).ax_
-            return axes
         check_choice("quantity", quantity, ("accuracy", "advantage", "ppv"))
         epsilon = np.linspace(0.0, 2.0 * self.epsilon if 0.0 < self.epsilon < math.inf else 4.0, 101)
         tables = [table(float(e), self.delta, self.prior, self.fpr) for e in epsilon]
@@ -164,8 +163,7 @@ class BoundsTable:
             values = [each.rows[i].value for each in tables]
             if row.quantity == quantity and None not in values:
                 curves[row.name] = np.array(values, dtype=np.float64)
-        axes = BoundsCurvesDisplay(epsilon, curves, quantity, self.epsilon).plot(ax=ax).ax_
-        return axes
+        return draw_bounds_by_epsilon(ax, epsilon, curves, quantity, self.epsilon)
 
 
 def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0.01) -> BoundsTable:

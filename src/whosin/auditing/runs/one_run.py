@@ -180,7 +180,7 @@ class OneRunAudit:
         band (Dvoretzky-Kiefer-Wolfowitz on both sides) takes the scores for independent draws, which those of one
         training are not.
         """
-        from whosin.plots.audit import AuditDisplay
+        from whosin.plots import draw_measured
 
         if guarantee is not None and not isinstance(guarantee, Guarantee):
             raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
@@ -195,7 +195,8 @@ class OneRunAudit:
         up, right = dkw_radius(len(inside), share), dkw_radius(len(outside), share)
         lower = np.where(fpr >= right, measured.tpr(np.maximum(fpr - right, 0.0)) - up, 0.0)
         upper = measured.tpr(np.minimum(fpr + right, 1.0)) + up
-        shown = AuditDisplay(
+        return draw_measured(
+            ax,
             fpr,
             np.asarray(measured.tpr(fpr)),
             np.maximum(lower, 0.0),
@@ -204,8 +205,6 @@ class OneRunAudit:
             scale=scale,
             promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
         )
-        axes: Axes = shown.plot(ax=ax).ax_
-        return axes
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""

@@ -458,7 +458,7 @@ class RetrainedAudit(Answer):
 
     def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
         """Draw the curve over all trainings, where most single trainings lie, and a promise; return the axes."""
-        from whosin.plots.audit import AuditDisplay
+        from whosin.plots import draw_measured
 
         s = self.scores
         fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 60), np.linspace(0.0, 1.0, 101)]))
@@ -469,7 +469,8 @@ class RetrainedAudit(Answer):
             ]
         )
         low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-        shown = AuditDisplay(
+        return draw_measured(
+            ax,
             fpr,
             np.asarray(self.roc.tpr(fpr)),
             low,
@@ -478,8 +479,6 @@ class RetrainedAudit(Answer):
             scale=scale,
             promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
         )
-        axes: Axes = shown.plot(ax=ax).ax_
-        return axes
 
     def __str__(self) -> str:
         a, trainings = self.advantage, len(self.scores.coins)
