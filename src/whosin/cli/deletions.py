@@ -87,15 +87,9 @@ def _asked(path: Path, key: str, records: Path | None, inclusion: str | None, wr
 
 
 def _print(result: Unlearning) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
+    console = render.console()
     console.print(result.explain())
-    console.print()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
+    table = render.table("", "")
     table.add_row("deletions covered", str(result.capacity))
     table.add_row("asked for so far", str(result.requests))
     table.add_row("still covered", str(result.remaining))

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, check_choice, check_number, check_whole
 from whosin.guarantees.allocation import allocation_law
-from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
+from whosin.guarantees.dp import Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
 from whosin.guarantees.losses import composed_law, law_of_divergence, roc_of_law
 from whosin.guarantees.steps import highest_loss, outsider_divergence, sampled_divergence, step_of
 from whosin.roc import Roc
@@ -93,7 +93,6 @@ class DPSGD(DifferentialPrivacy):
             sample_rate=check_number("sample_rate", self.sample_rate, low=0.0, high=1.0),
             steps=check_whole("steps", self.steps, high=MOST_STEPS),
             sampling=check_choice("sampling", self.sampling, SAMPLINGS),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
         )
         if self.sampling == "random_allocation" and self.sample_rate > 0.0:
             batches = 1.0 / self.sample_rate

@@ -14,6 +14,7 @@ from typing import Any
 from whosin.answers import card
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees import Guarantee
+from whosin.guarantees.base import check_guarantee
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict, promise_to_dict
 
@@ -153,8 +154,8 @@ def body_of(action: str, **values: Any) -> dict[str, Any]:
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InputTypeError(f"at must be a datetime with a time zone, got {at!r}")
     guarantee = values.pop("guarantee", None)
-    if guarantee is not None and not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be a guarantee such as PureDP(1.0), or None, got {guarantee!r}")
+    if guarantee is not None:
+        check_guarantee(guarantee)
     body: dict[str, Any] = {"action": action, "at": moment.astimezone(UTC).isoformat(timespec="microseconds")}
     for key, value in values.items():
         if value is None or value is False:

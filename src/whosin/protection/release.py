@@ -19,6 +19,7 @@ from whosin.errors import (
     check_confidence,
     check_number,
     check_whole,
+    spawned,
 )
 from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
@@ -259,7 +260,7 @@ def _plan_for_black_box(
         check_draws(eta, draw.per_divergence(eta) if average else eta, budget)
     total = pilot_size(budget.subsets) * (2 if average else 1) + budget.subsets
     budget = replace(budget, tick=_ticks(progress, total))
-    pilot_rng, rng = _generators(rng)
+    pilot_rng, rng = spawned(rng)
     shaped = noise.kind == "gaussian" and radius is None
     trainer, pilot = run_pilot(trainer, noise, budget, pilot_rng, shaped=shaped, centre=centre)
     if average:
@@ -280,16 +281,6 @@ def _checked(plan: Plan, eta: float) -> Plan:
     if not np.all(np.isfinite(plan.scale * np.asarray(plan.shape))):
         raise CalibrationError(f"eta={eta:g} asks for noise beyond the largest float: rescale the records")
     return plan
-
-
-def _generators(rng: Any) -> list[np.random.Generator]:
-    """Generators for the pilot and for the certification."""
-    try:
-        return np.random.default_rng(rng).spawn(2)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
-        ) from None
 
 
 def _ball(ball: Any) -> tuple[Array | None, float | None]:

@@ -47,6 +47,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
+from whosin.guarantees.base import check_guarantee
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import dkw_radius
 from whosin.numerics.rounding import at_least
@@ -182,8 +183,8 @@ class OneRunAudit:
         """
         from whosin.plots import draw_measured
 
-        if guarantee is not None and not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+        if guarantee is not None:
+            check_guarantee(guarantee)
         if self.scores is None or self.included is None:
             raise InputError("plot needs an audit that audit_one_run returned, with its scores")
         inside, outside = self.scores[self.included], self.scores[~self.included]
@@ -401,8 +402,7 @@ def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count
 
 def _as_dp(guarantee: Any) -> DifferentialPrivacy:
     """Return a promise that says what turning one coin over may change: add/remove DP."""
-    if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+    check_guarantee(guarantee)
     promise = guarantee if isinstance(guarantee, DifferentialPrivacy) else guarantee.implies(ApproxDP)
     if getattr(promise, "adjacency", "add_remove") != "add_remove":
         raise ImplicationError(
