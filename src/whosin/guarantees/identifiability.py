@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees.base import Guarantee
-from whosin.guarantees.close import log_above
+from whosin.guarantees.close_pairs import log_above
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 

@@ -27,13 +27,13 @@ from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
 from whosin.population.pool import totals
 from whosin.protection.certificate import Certificate, Release
-from whosin.protection.coupled import from_replacements
 from whosin.protection.estimators import BlackBox, Sum
+from whosin.protection.one_replaced import from_replacements
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
-from whosin.protection.several import Boxes, understand
+from whosin.protection.several import Boxes, as_estimators
 from whosin.protection.sums import from_pairs
 from whosin.protection.training import Failure, Progress, Trainer
 
@@ -162,7 +162,7 @@ def protect(
     MIP (η = 0.05, train fraction = 0.5)
     """
     source = _source(testing_source)
-    understood, pool = understand(estimator, records)
+    understood, pool = as_estimators(estimator, records)
     if person is not None:
         understood, pool = _by_person(understood, person), pool.by_person(person)
     draw = draw_of(len(pool), train_fraction)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import cast
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_number
-from whosin.guarantees.close import close_divergence, close_epsilon, sampled_epsilon
+from whosin.guarantees.close_pairs import close_divergence, close_epsilon, sampled_epsilon
 from whosin.guarantees.dp import (
     ADJACENCIES,
     Adjacency,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from whosin.errors import ImplicationError, check_prior
-from whosin.guarantees.close import close_epsilon, close_excess
+from whosin.guarantees.close_pairs import close_epsilon, close_excess
 from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
 from whosin.guarantees.implications.differential import curve_epsilon, step_epsilon
 from whosin.guarantees.implications.graph import edge

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.population.exponential.caps import Caps
+from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.game import Game
 

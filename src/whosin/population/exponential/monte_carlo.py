@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.answers import Said
 from whosin.errors import check_confidence, check_number
 from whosin.parallel.threads import Progress
-from whosin.population.exponential.caps import Caps
+from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.delta import Probabilities, both_excesses, smallest_epsilons
 from whosin.population.exponential.draws import Block, Sampler
 from whosin.population.exponential.game import Game
