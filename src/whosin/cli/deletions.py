@@ -33,14 +33,14 @@ def deletions(
         int | None, typer.Option(help="How many deletions were asked for so far; 0 by default.")
     ] = None,
     requested: Annotated[
-        Path | None, typer.Option(help="Instead: a file with one row per request, whose is told by --key.")
+        Path | None, typer.Option(help="Instead: a file with one row per request; --key says whose.")
     ] = None,
     key: Annotated[
         str | None, typer.Option(help="With --requested: column that says whose row it is; each asks once.")
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="With --requested: the file that was drawn from; all records of who asks count."),
+        typer.Option(help="With --requested: the file that was drawn from; all records of those who ask count."),
     ] = None,
     inclusion_column: Annotated[
         str | None,

@@ -67,7 +67,7 @@ def protect(
             help="File that keeps what each subset gave, so that a run resumes; as confidential as the records."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     json: Json = False,
     written: Any = None,
 ) -> None:
