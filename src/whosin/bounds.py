@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whosin import risks
+from whosin.answers import Rows
 from whosin.errors import check_choice, check_number, check_prior, check_probability
 from whosin.guarantees import ApproxDP, GaussianDP
 from whosin.guarantees.dp import gaussian_mu
@@ -53,7 +54,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class BoundsTable:
+class BoundsTable(Rows):
     """The bounds at one (ε, δ, prior), in the order of their quantity.
 
     Examples
@@ -109,26 +110,10 @@ class BoundsTable:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{escape(cell)}</td>"
-                for cell in (
-                    row.quantity,
-                    "–" if row.value is None else f"{row.value:.6f}{' *' if row.tightest else ''}",
-                    row.name,
-                    row.formula,
-                    row.needs,
-                )
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        head = "".join(f"<th>{h}</th>" for h in ("quantity", "at most", "bound", "formula", "needs"))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _columns(self) -> dict[str, list[str]]:
+        values = ["–" if row.value is None else f"{row.value:.6f}{' *' if row.tightest else ''}" for row in self.rows]
+        shown = {"quantity": "quantity", "at most": "", "bound": "name", "formula": "formula", "needs": "needs"}
+        return {head: [getattr(row, name) for row in self.rows] if name else values for head, name in shown.items()}
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
         """Draw the bounds; return the Matplotlib axes. Takes the extra ``whosin[plot]``.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from whosin.answers import card
+from whosin.answers import Said
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.base import check_guarantee
@@ -42,7 +42,7 @@ _AUDIT = ("prior", "members", "non_members", "query", "kind", "assignment", "met
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Said):
     """One line of the ledger.
 
     Examples
@@ -102,9 +102,6 @@ class Entry:
             "retraction": f"on {self.about}: {self.note}{'; its guarantee is void' if self.voids_guarantee else ''}",
         }[self.action]
         return f"{self.number} {self.at:%Y-%m-%d %H:%M} UTC {self.action}: {what}"
-
-    def _repr_html_(self) -> str:
-        return card(str(self))
 
     @classmethod
     def from_row(cls, number: int, body: str, previous: str, hash: str) -> Entry:

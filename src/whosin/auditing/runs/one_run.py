@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.answers import card
+from whosin.answers import Answer
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
@@ -61,7 +61,7 @@ Guesses = int | tuple[int, int]
 
 
 @dataclass(frozen=True)
-class OneRunAudit:
+class OneRunAudit(Answer):
     """What one training run with random canaries says about the ε of the training.
 
     Examples
@@ -242,9 +242,6 @@ class OneRunAudit:
             f"ε ≥ {at_least(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
             f"({self.right} of {self.guesses} guesses right, {self.canaries} {self._unit}, one run)"
         )
-
-    def _repr_html_(self) -> str:
-        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def audit_one_run(
