@@ -14,11 +14,6 @@ from whosin.errors import check_choice, missing_extra
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "COLOURS", "GREY", "draw_bounds", "draw_bounds_by_epsilon", "draw_curve", "draw_forest", "draw_individual",
-    "draw_measured", "draw_population", "draw_release_size", "height_of", "new_axes", "two_lines",
-]  # fmt: skip
-
 Array = NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")

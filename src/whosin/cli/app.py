@@ -13,8 +13,6 @@ from whosin.cli.options import Force, Json, Report
 from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, SAMPLING, Number, run_of, takes_guarantee
 from whosin.errors import InputTypeError
 
-__all__ = ["app"]
-
 app = typer.Typer(
     name="whosin",
     help="Can anyone tell who is in your data? What a privacy guarantee means against membership inference.",

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from whosin.auditing.measuring.verdict import Verdict
     from whosin.guarantees import Guarantee
 
-__all__ = ["audit"]
-
 FAILED = 1
 """Exit code of a gate that was not passed."""
 

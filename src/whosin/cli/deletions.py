@@ -16,8 +16,6 @@ from whosin.errors import InputTypeError
 if TYPE_CHECKING:
     from whosin.unlearning import Requested, Unlearning
 
-__all__ = ["deletions"]
-
 
 @clean_errors
 @takes_files

@@ -10,8 +10,6 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["Categories", "Edges", "Force", "Gaps", "Ignore", "Jobs", "Json", "Keep", "Records", "Report", "takes"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Force = Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")]
 Report = Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")]

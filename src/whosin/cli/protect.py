@@ -22,8 +22,6 @@ from whosin.parallel.storage import whole_file
 if TYPE_CHECKING:
     from whosin.protection import Certificate, Release
 
-__all__ = ["protect"]
-
 ENDINGS = (".json", ".csv", ".npy")
 
 

@@ -20,8 +20,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["NEIGHBOURS", "Guarantee", "Promised", "belief_after", "in_words"]
-
 Other = TypeVar("Other", bound="Guarantee")
 
 

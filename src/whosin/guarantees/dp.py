@@ -24,8 +24,6 @@ from whosin.guarantees.base import Guarantee
 from whosin.numerics.rounding import percent_up
 from whosin.roc import Roc
 
-__all__ = ["ADJACENCIES", "ApproxDP", "DifferentialPrivacy", "GaussianDP", "PureDP"]
-
 Adjacency = Literal["add_remove", "replace", "zero_out"]
 ADJACENCIES = ("add_remove", "replace", "zero_out")
 WORLDS = ("independent", "fixed_size")

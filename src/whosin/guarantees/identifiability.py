@@ -17,8 +17,6 @@ from whosin.guarantees.close_pairs import log_above
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["MOST_CANDIDATES", "DifferentialIdentifiability"]
-
 MOST_CANDIDATES = 10**300
 """More than this are no float."""
 

@@ -20,8 +20,6 @@ from whosin.guarantees.dp import close_pair_roc
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["FAMILIES", "MembershipPrivacy"]
-
 FAMILIES = ("independent", "bounded", "uniform", "prior")
 
 _FAMILY_WORDS = {

@@ -19,8 +19,6 @@ from whosin.errors import InputError, InputTypeError, check_number, check_probab
 from whosin.guarantees.dp import Adjacency, DifferentialPrivacy
 from whosin.roc import Roc
 
-__all__ = ["PrivacyProfile", "TradeOff", "check_numbers", "profile_roc"]
-
 _UP = 1.0 + 2.0**-50
 """Lines are raised by what their exponentials can have lost."""
 

@@ -22,8 +22,6 @@ from whosin.guarantees.dp import Adjacency, DifferentialPrivacy
 from whosin.guarantees.profile import check_numbers, profile_roc
 from whosin.roc import Roc
 
-__all__ = ["RenyiDP", "ZeroConcentratedDP", "epsilon_of_orders", "renyi_at"]
-
 Array = NDArray[np.float64]
 
 _FPRS = -np.concatenate([np.linspace(0.0, 4.0, 320), np.linspace(4.05, 30.0, 220), np.geomspace(30.3, 740.0, 200)])

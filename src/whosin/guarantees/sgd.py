@@ -27,8 +27,6 @@ from whosin.guarantees.losses import composed_law, law_of_divergence, roc_of_law
 from whosin.guarantees.steps import highest_loss, outsider_divergence, sampled_divergence, step_of
 from whosin.roc import Roc
 
-__all__ = ["DPSGD", "SAMPLINGS", "grid_step", "run_roc"]
-
 Array = NDArray[np.float64]
 
 MOST_STEPS = 10**9

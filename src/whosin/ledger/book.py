@@ -19,8 +19,6 @@ from whosin.ledger.promises import promise_from_dict
 from whosin.ledger.store import Session, Store
 from whosin.ledger.totals import Budget, Total, groups, related, total_of
 
-__all__ = ["Ledger", "Verification"]
-
 
 @dataclass(frozen=True)
 class Verification(Said):

@@ -18,19 +18,6 @@ from whosin.guarantees.base import check_guarantee
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict, promise_to_dict
 
-__all__ = [
-    "ACTIONS",
-    "MOST_ENTRIES",
-    "Entry",
-    "audit_summary",
-    "body_of",
-    "check_dataset",
-    "check_text",
-    "fingerprint_of",
-    "hash_of",
-    "plain_json",
-]
-
 ACTIONS = ("release", "same people", "retraction")
 LONGEST = 2000
 MOST_ENTRIES = 2**63 - 1

@@ -17,8 +17,6 @@ from whosin.ledger.problems import BudgetError
 from whosin.ledger.store import Session
 from whosin.numerics.rounding import at_most
 
-__all__ = ["Budget", "Total", "groups", "related", "total_of"]
-
 MOST_DELTA = 1e-3
 """Of a total under a budget that names none."""
 NOT_SEEN = (

@@ -23,8 +23,6 @@ from whosin.protection.sampled import CONFIDENT, Budget, Pilot, check_draws, pil
 from whosin.protection.smallest_noise import ScaleTest
 from whosin.protection.training import Failure, Indices, Seed, Trainer, collect, run, seeds_of, subset_of
 
-__all__ = ["exchanges", "from_replacements", "trainings"]
-
 Array = NDArray[np.float64]
 
 

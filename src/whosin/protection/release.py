@@ -37,8 +37,6 @@ from whosin.protection.several import Boxes, as_estimators
 from whosin.protection.sums import from_pairs
 from whosin.protection.training import Failure, Progress, Trainer
 
-__all__ = ["protect"]
-
 Array = NDArray[np.float64]
 
 SENSITIVITIES = ("auto", "average", "moment")

@@ -28,8 +28,6 @@ from whosin.protection.proved import from_ball
 from whosin.protection.smallest_noise import ScaleTest
 from whosin.protection.training import Failure, Seed, Trainer, collect, run, seeds_of
 
-__all__ = ["Budget", "Pilot", "check_draws", "from_subsets", "pilot_ball", "pilot_size", "run_pilot"]
-
 Array = NDArray[np.float64]
 
 CONFIDENT = "with confidence"

@@ -18,8 +18,6 @@ from whosin.errors import InputError
 from whosin.protection.estimators import BlackBox, Function, Sum, as_estimator, as_numbers
 from whosin.protection.pool import Pool
 
-__all__ = ["Boxes", "as_estimators"]
-
 Array = NDArray[np.float64]
 
 

@@ -8,11 +8,6 @@ from typing import ClassVar
 
 from whosin.numerics.rounding import sentence
 
-__all__ = [
-    "Block", "Card", "Code", "Fold", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text",
-    "assumed", "question", "untested",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Text:

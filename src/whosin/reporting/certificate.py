@@ -13,8 +13,6 @@ from whosin.reporting.blocks import Block, Code, Grid, Report, Section, Text, as
 from whosin.reporting.promise import promise_numbers, promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["certificate_report"]
-
 MOST_NUMBERS = 50
 """Released numbers that are printed."""
 

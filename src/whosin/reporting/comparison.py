@@ -11,8 +11,6 @@ from whosin.reporting.blocks import Block, Fold, Grid, Report, Section, Text, as
 from whosin.reporting.promise import promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["comparison_report", "held_against", "promised_against_measured"]
-
 
 def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -> Report:
     """Return the report of the verdict; how the measurement was obtained stands in the report of the audit."""

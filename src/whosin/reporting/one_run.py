@@ -13,8 +13,6 @@ from whosin.reporting.comparison import held_against
 from whosin.reporting.painting import Axis, Line, as_percent, chart
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["one_run_report"]
-
 CLAIMS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Values of ε whose chance is shown."""
 LOWEST = 1e-6

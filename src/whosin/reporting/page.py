@@ -31,8 +31,6 @@ from whosin.reporting.provenance import Setting
 from whosin.reporting.retrained import retrained_report
 from whosin.reporting.several import several_report
 
-__all__ = ["report"]
-
 Measured = Audit | OneRunAudit | RetrainedAudit
 Single = Measured | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
 Result = Single | Mapping[str, Audit]

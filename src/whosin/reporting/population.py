@@ -13,8 +13,6 @@ from whosin.reporting.painting import Axis, Line, chart
 from whosin.reporting.promise import NOT_PROMISED
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["population_report"]
-
 LISTED = 20
 SHARES = (0.5, 0.75, 0.9, 0.99, 1.0)
 

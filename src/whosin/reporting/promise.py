@@ -9,8 +9,6 @@ from whosin.reporting.blocks import Block, Grid, Pictures, Report, Section, Text
 from whosin.reporting.curves import posterior_picture, roc_pictures
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
-
 PRIORS = (0.001, 0.01, 0.1, 0.5, 0.9)
 LOW_RATES = (0.0001, 0.001, 0.01, 0.1)
 

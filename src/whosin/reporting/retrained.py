@@ -13,8 +13,6 @@ from whosin.reporting.comparison import held_against
 from whosin.reporting.painting import Line, chart, gauge
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["retrained_report"]
-
 LISTED = 10
 """People that are listed at most."""
 

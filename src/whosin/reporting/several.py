@@ -37,8 +37,6 @@ from whosin.reporting.blocks import (
 from whosin.reporting.painting import Interval, intervals
 from whosin.reporting.provenance import Setting, reproduce
 
-__all__ = ["several_report"]
-
 _SIDES = ("estimate", "lower", "upper")
 RATE = 0.01
 """False positive rate at which the table reads each curve."""

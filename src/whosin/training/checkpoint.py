@@ -13,8 +13,6 @@ from whosin.errors import InputError
 from whosin.parallel.storage import whole_file
 from whosin.training.torch_model import need_torch
 
-__all__ = ["Checkpoint", "read_state", "write_state"]
-
 _DIGEST = hashlib.sha256().digest_size
 
 

@@ -25,8 +25,6 @@ from whosin.web.models import (
 from whosin.web.service import Service, service_of
 from whosin.web.uploads import ROLES
 
-__all__ = ["router"]
-
 In = Annotated[Service, Depends(service_of)]
 
 

@@ -30,8 +30,6 @@ from whosin.web.service import Service, Unknown, in_words
 from whosin.web.settings import Settings
 from whosin.web.uploads import TooLarge
 
-__all__ = ["create_app"]
-
 _log = logging.getLogger("whosin.web")
 
 _STATUS: dict[type[Exception], int] = {

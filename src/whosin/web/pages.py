@@ -26,8 +26,6 @@ from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 from whosin.web.tools import Tool
 from whosin.web.uploads import TooLarge
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 In = Annotated[Service, Depends(service_of)]
 _TABS = ("explain", "calibrate", "audit", "scores", "compare")

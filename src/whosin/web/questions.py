@@ -23,8 +23,6 @@ from whosin.errors import InputError
 from whosin.web.processes import end
 from whosin.web.worker import limit_memory
 
-__all__ = ["Busy", "Questions", "main"]
-
 Answer = TypeVar("Answer")
 
 PATIENCE = 20.0

@@ -16,8 +16,6 @@ from whosin.web.access import Password
 from whosin.web.app import create_app
 from whosin.web.settings import Binding, Settings
 
-__all__ = ["serve"]
-
 HEAD_SECONDS = 15.0
 
 

@@ -31,8 +31,6 @@ from whosin.web.tools import Command, Tool, run_command
 from whosin.web.uploads import Received, receive
 from whosin.web.worker import with_labels
 
-__all__ = ["Service", "Unknown", "in_words", "service_of", "waited_for"]
-
 Answer = TypeVar("Answer")
 
 LONGEST_NAME = 80

@@ -22,8 +22,6 @@ from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
 
-__all__ = ["EDGES"]
-
 
 def _dp_to_membership(g: DifferentialPrivacy, family: str | None = None, negative: bool = False) -> MembershipPrivacy:
     chosen = check_choice("family", family or ("independent" if g._adjacency == "add_remove" else "bounded"), FAMILIES)

@@ -26,16 +26,6 @@ from whosin.guarantees.sgd import DPSGD
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = [
-    "EDGES",
-    "curve_epsilon",
-    "epsilon_at",
-    "exp",
-    "step_epsilon",
-    "target_adjacency",
-    "to_approx",
-]
-
 
 def _to_pure(g: DifferentialPrivacy, adjacency: str | None = None, sample_rate: float | None = None) -> PureDP:
     low, high = g.log_likelihood_ratios()

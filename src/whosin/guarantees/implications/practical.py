@@ -17,8 +17,6 @@ from whosin.guarantees.sgd import DPSGD
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
-
 
 def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:
     if isinstance(g, PureDP | ApproxDP) and (delta is None or (delta == g.delta and g.adjacency == "replace")):

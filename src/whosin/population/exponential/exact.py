@@ -32,8 +32,6 @@ from whosin.population.exponential.kernels import fused_kernel, has_numba
 from whosin.population.exponential.logits import WIDEST, centre, check_logits, check_size, merge_columns
 from whosin.population.exponential.tasks import Problem
 
-__all__ = ["SubsetLaws", "estimate_seconds", "subset_count", "subset_laws"]
-
 Array = NDArray[np.float64]
 
 METHODS = ("auto", "fused", "blas", "direct")

@@ -25,8 +25,6 @@ from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.game import Game
 
-__all__ = ["Ratios", "lambdas", "limits", "log_ratio", "mean_upper"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -37,8 +37,6 @@ from whosin.population.exponential.limits import Ratios, limits, log_ratio
 from whosin.population.exponential.logits import check_logits, check_size
 from whosin.population.exponential.plan import Plan, draw, pilot_block, worth_drawing
 
-__all__ = ["SoftmaxCertificate", "certify"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
