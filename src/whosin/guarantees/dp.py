@@ -49,7 +49,7 @@ class DifferentialPrivacy(Guarantee):
         return str(getattr(self, "adjacency", "add_remove"))
 
     def _set(self, **values: Any) -> None:
-        super()._set(**values, adjacency=check_choice("adjacency", self._adjacency, ADJACENCIES))
+        super()._set(**values, adjacency=check_choice("adjacency", getattr(self, "adjacency", ""), ADJACENCIES))
 
     @property
     def assumes(self) -> tuple[str, ...]:

@@ -42,10 +42,6 @@ class Ratios:
     def largest(self) -> Array:
         return np.asarray(np.maximum(self.into, self.out).max(axis=0))
 
-    @property
-    def worst(self) -> Array:
-        return np.asarray(np.maximum(self.into, self.out).max(axis=1))
-
     def ranked(self, ranking: Index) -> Ratios:
         return Ratios(self.into[ranking], self.out[ranking])
 
