@@ -85,11 +85,11 @@ class OneRunAudit(Answer):
     confidence_level: float
     counts: tuple[Count, ...]
     """Every way to guess that was fixed beforehand; for δ > 0 the confidence is shared among them (union bound)."""
-    for_curves: tuple[Count, ...]
+    _for_curves: tuple[Count, ...]
     """The ways to guess that a whole promised curve is held against."""
     person_level: bool = False
     """Whether a canary is a person, with all its records."""
-    suggested: Count | None = None
+    _suggested: Count | None = None
     """The way to guess that the scores suggest, by their two groups; only for δ = 0."""
     scores: Array | None = field(default=None, repr=False, compare=False)
     included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
@@ -99,8 +99,8 @@ class OneRunAudit(Answer):
         """What the limit rests on, in words."""
         tried = len(self.counts)
         chosen = "fixed before the scores were seen" if tried == 1 else f"one of {tried} fixed beforehand"
-        if self.suggested is not None and self.delta == 0.0:
-            chosen = f"{self.suggested.guesses}, chosen by the scores and no coin, or {chosen}"
+        if self._suggested is not None and self.delta == 0.0:
+            chosen = f"{self._suggested.guesses}, chosen by the scores and no coin, or {chosen}"
         unit = "person with all its records" if self.person_level else "record"
         return (
             "each canary was included by a fair coin of its own, and nothing else about the training depends on it",
@@ -136,16 +136,16 @@ class OneRunAudit(Answer):
 
         It takes the place of one that guesses everybody if it does so too.
         """
-        if self.suggested is None or self.delta > 0.0:
+        if self._suggested is None or self.delta > 0.0:
             return self.counts
-        everybody = self.canaries if self.suggested.guesses == self.canaries else None
-        return (self.suggested, *(count for count in self.counts if count.guesses != everybody))
+        everybody = self.canaries if self._suggested.guesses == self.canaries else None
+        return (self._suggested, *(count for count in self.counts if count.guesses != everybody))
 
     @cached_property
     def _pure(self) -> SeveralWays:
         """All ways together, under pure DP."""
         pure = replace(self, delta=0.0).ways
-        return SeveralWays(self.canaries, pure, pure[0] is self.suggested, 1.0 - self.confidence_level)
+        return SeveralWays(self.canaries, pure, pure[0] is self._suggested, 1.0 - self.confidence_level)
 
     def compare(self, guarantee: Guarantee) -> OneRunComparison:
         """Hold the run against a promise of the training.
@@ -167,7 +167,7 @@ class OneRunAudit(Answer):
             if delta == 0.0:
                 counts, each = (self._pure.best,), [self._pure.p_value(promise.epsilon)]
         else:
-            delta, counts, allowed = self.delta, self.for_curves, symmetric_divergence(promise.roc)
+            delta, counts, allowed = self.delta, self._for_curves, symmetric_divergence(promise.roc)
             each = [curve_p_value(allowed, self.canaries, c.guesses, c.right) for c in counts]
         best = counts[int(np.argmin(each))]
         counted = f"{best.right} of {best.guesses} guesses about {self.canaries} {self._unit} are right"

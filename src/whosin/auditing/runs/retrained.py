@@ -138,7 +138,7 @@ class RetrainedAudit(Answer):
     confidence_level: float
     labels: Mapping[str, NDArray[np.str_]] = field(default_factory=dict, repr=False)
     """Labels of the units by column, for :attr:`groups`."""
-    covariates: Array | None = field(default=None, repr=False)
+    _covariates: Array | None = field(default=None, repr=False)
     tolerate: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -281,7 +281,7 @@ class RetrainedAudit(Answer):
     @cached_property
     def individual(self) -> RetrainedIndividual:
         """The risk over trainings of every unit."""
-        return individual_risks(self.scores, self.trainings.people, self.covariates, self._delta)
+        return individual_risks(self.scores, self.trainings.people, self._covariates, self._delta)
 
     @cached_property
     def groups(self) -> RetrainedGroups:
