@@ -43,7 +43,7 @@ _FUSED_FROM = 2**28  # subsets; below, matrix products end sooner than the kerne
 _FUSED_CANDIDATES = 40  # beyond this many candidates, matrix products are as fast as the kernel
 
 # Nanoseconds a subset on one core of a server of 2021: constant, and slope in the number of candidates.
-_NANOSECONDS = {"fused": (0.4, 0.26), "blas": (2.7, 0.22), "direct": (30.0, 55.0)}
+_NANOSECONDS = {"fused": (0.4, 0.26), "blas": (2.7, 0.22)}
 
 
 @dataclass(frozen=True)
