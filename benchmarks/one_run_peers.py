@@ -84,8 +84,8 @@ def ours(runs: list, mu: float) -> dict[str, int]:
 
     point = wi.GaussianDP(mu).implies(wi.ApproxDP, delta=DELTA)
     audits = [wi.audit_one_run(s, c, delta=DELTA, rng=number) for number, (s, c) in enumerate(runs)]
-    rights = np.array([audit.for_curves[0].right for audit in audits])
-    least = least_refuting(mu, audits[0].for_curves[0].guesses)
+    rights = np.array([audit._for_curves[0].right for audit in audits])
+    least = least_refuting(mu, audits[0]._for_curves[0].guesses)
     return {
         "whosin, whole curve": int((rights >= least[0]).sum()),
         "Mahloujifar's recursion": int((rights >= least[1]).sum()),

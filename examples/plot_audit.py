@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 import whosin as wi
-from whosin.plots.roc import RocDisplay
 
 rng = np.random.default_rng(0)
 
@@ -37,7 +36,7 @@ print(found.explain())
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 for ax, scale in zip(axes, ("linear", "log"), strict=True):
     found.plot(ax, scale=scale)
-    RocDisplay.from_roc(promised.roc, label="promised: at most", scale=scale).plot(ax=ax, linestyle="-.")
+    promised.roc.plot(ax, label="promised: at most", scale=scale, linestyle="-.")
     ax.legend(ax.lines, ["blind guessing", "measured", "promised: at most"], loc="lower right", frameon=False)
 axes[1].set(xlim=(1e-4, 1), ylim=(1e-4, 1.2))
 plt.show()

@@ -23,7 +23,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from whosin.plots.roc import COLOURS
+from whosin.plots import COLOURS
 
 BLUE, ORANGE, GREEN, PINK, YELLOW, SKY, BLACK = COLOURS
 GREY = "0.45"

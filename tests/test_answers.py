@@ -153,9 +153,9 @@ def _result_classes():
             room = importlib.import_module(module.name)
         except ImportError:  # an extra that is not installed
             continue
-        for name in getattr(room, "__all__", ()):
-            value = getattr(room, name)
-            if inspect.isclass(value) and (hasattr(value, "to_dict") or hasattr(value, "explain")):
+        for name, value in vars(room).items():
+            own = inspect.isclass(value) and value.__module__ == room.__name__ and not name.startswith("_")
+            if own and (hasattr(value, "to_dict") or hasattr(value, "explain")):
                 found.add(value)
     return found
 

@@ -11,7 +11,6 @@ import pytest
 
 import whosin as wi
 from whosin.errors import CalibrationError, ImplicationError, InputError, InputTypeError, WhosinError, check_whole
-from whosin.plots.roc import RocDisplay
 
 NAN, INF = math.nan, math.inf
 
@@ -268,7 +267,7 @@ OTHERS = [
     ("symmetrised, smooth", SMOOTH.symmetrised, InputError, "symmetrised", "smooth"),
     ("compose, smooth", lambda: CURVE.compose(SMOOTH), InputError, "compose", "smooth"),
     ("compose on smooth", lambda: SMOOTH.compose(CURVE), InputError, "compose", "smooth"),
-    ("scale of a picture", lambda: RocDisplay.from_roc(CURVE, scale="cubic"), InputError, "scale", "'cubic'"),
+    ("scale of a picture", lambda: CURVE.plot(scale="cubic"), InputError, "scale", "'cubic'"),
     ("scale of a plot", lambda: CURVE.plot(scale=None), InputError, "scale", "None"),
     # risks
     ("unknown metric", lambda: wi.PureDP(1.0).risk("recall"), InputError, "metric", "'recall'"),

@@ -308,15 +308,15 @@ def page(method, address, token=None, room=None, **request):
 
     site = create_app(Settings(Path("data"), Limits(upload_bytes=1000)))
     try:
-        token = site.state.office.access.token if token is None else token
+        token = site.state.service.access.token if token is None else token
         headers = {"Authorization": f"Bearer {token}", **request.pop("headers", {})}
         client = TestClient(site, base_url="http://127.0.0.1:8642")
         with contextlib.nullcontext() if room is None else small_disk(room):
             answer = client.request(method, address, headers=headers, **request)
         assert list(answer.json()) == ["error"]
-        assert not list(site.state.office.folders.keys())
+        assert not list(site.state.service.folders.keys())
     finally:
-        site.state.office.close()
+        site.state.service.close()
     return answer.status_code
 
 

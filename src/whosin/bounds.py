@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whosin import risks
+from whosin.answers import Rows
 from whosin.errors import check_choice, check_number, check_prior, check_probability
 from whosin.guarantees import ApproxDP, GaussianDP
 from whosin.guarantees.dp import gaussian_mu
@@ -53,7 +54,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class BoundsTable:
+class BoundsTable(Rows):
     """The bounds at one (ε, δ, prior), in the order of their quantity.
 
     Examples
@@ -109,26 +110,10 @@ class BoundsTable:
 
     __repr__ = __str__
 
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td>{escape(cell)}</td>"
-                for cell in (
-                    row.quantity,
-                    "–" if row.value is None else f"{row.value:.6f}{' *' if row.tightest else ''}",
-                    row.name,
-                    row.formula,
-                    row.needs,
-                )
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        head = "".join(f"<th>{h}</th>" for h in ("quantity", "at most", "bound", "formula", "needs"))
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def _columns(self) -> dict[str, list[str]]:
+        values = ["–" if row.value is None else f"{row.value:.6f}{' *' if row.tightest else ''}" for row in self.rows]
+        shown = {"quantity": "quantity", "at most": "", "bound": "name", "formula": "formula", "needs": "needs"}
+        return {head: [getattr(row, name) for row in self.rows] if name else values for head, name in shown.items()}
 
     def plot(self, ax: Axes | None = None, *, quantity: str | None = None) -> Axes:
         """Draw the bounds; return the Matplotlib axes. Takes the extra ``whosin[plot]``.
@@ -143,19 +128,18 @@ class BoundsTable:
         """
         import numpy as np
 
-        from whosin.plots.bounds import BoundsCurvesDisplay, BoundsDisplay
+        from whosin.plots import draw_bounds, draw_bounds_by_epsilon
 
         if quantity is None:
             rows = [(row, row.value) for row in self.rows if row.value is not None]
-            display = BoundsDisplay(
+            return draw_bounds(
+                ax,
                 [row.name for row, _ in rows],
                 [row.quantity for row, _ in rows],
                 np.array([value for _, value in rows]),
                 [row.tightest for row, _ in rows],
                 f"ε = {self.epsilon:g}, δ = {self.delta:g}, prior {self.prior:g}",
             )
-            axes: Axes = display.plot(ax=ax).ax_
-            return axes
         check_choice("quantity", quantity, ("accuracy", "advantage", "ppv"))
         epsilon = np.linspace(0.0, 2.0 * self.epsilon if 0.0 < self.epsilon < math.inf else 4.0, 101)
         tables = [table(float(e), self.delta, self.prior, self.fpr) for e in epsilon]
@@ -164,8 +148,7 @@ class BoundsTable:
             values = [each.rows[i].value for each in tables]
             if row.quantity == quantity and None not in values:
                 curves[row.name] = np.array(values, dtype=np.float64)
-        axes = BoundsCurvesDisplay(epsilon, curves, quantity, self.epsilon).plot(ax=ax).ax_
-        return axes
+        return draw_bounds_by_epsilon(ax, epsilon, curves, quantity, self.epsilon)
 
 
 def table(epsilon: float, delta: float = 0.0, prior: float = 0.5, fpr: float = 0.01) -> BoundsTable:

@@ -192,6 +192,16 @@ def check_rng(value: Any) -> np.random.Generator:
         raise InputTypeError(f"rng must be None, a seed or a numpy Generator, got {short_repr(value)}") from None
 
 
+def spawned(rng: Any) -> list[np.random.Generator]:
+    """Return two independent generators of a seed or a generator."""
+    try:
+        return np.random.default_rng(rng).spawn(2)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(
+            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
+        ) from None
+
+
 def check_callable(name: str, value: Any) -> Any:
     """Return ``value`` if it can be called."""
     if not callable(value):

@@ -370,12 +370,13 @@ class Roc:
         hull = _concave(self._vertices)
         return bool(np.max(np.interp(self._vertices[:, 0], hull[:, 0], hull[:, 1]) - self._vertices[:, 1]) <= 1e-12)
 
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Axes:
-        """Draw the curve; return the Matplotlib axes. Takes the extra ``whosin[plot]``."""
-        from whosin.plots.roc import RocDisplay
+    def plot(self, ax: Axes | None = None, *, label: str | None = None, scale: str = "linear", **line: Any) -> Axes:
+        """Draw the curve on a "linear" or "log" scale, its line as Matplotlib takes it; return the axes."""
+        from whosin.plots import draw_curve
 
-        axes: Axes = RocDisplay.from_roc(self, **kwargs).plot(ax=ax).ax_
-        return axes
+        ends = np.geomspace(1e-7, 0.5, 400)
+        fpr = np.unique(np.concatenate([[0.0], ends, np.linspace(0.001, 0.999, 400), 1.0 - ends, [1.0]]))
+        return draw_curve(ax, fpr, np.asarray(self.tpr(fpr)), label=label, scale=scale, **line)
 
     def to_dict(self, points: int = 201) -> dict[str, list[float]]:
         """Return the curve for JSON: its vertices where they are few, otherwise ``points`` of them."""

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import card
+from whosin.answers import Answer
 from whosin.errors import (
     CalibrationError,
     ImplicationError,
@@ -120,7 +120,7 @@ def inclusion_for(epsilon: float | Guarantee, threshold: float, capacity: int) -
 
 
 @dataclass(frozen=True)
-class Unlearning:
+class Unlearning(Answer):
     """B-MI unlearning of a model trained with ε-DP on a random sample, after a number of deletion requests.
 
     Parameters
@@ -249,9 +249,6 @@ class Unlearning:
             f"Unlearning(epsilon={self.epsilon:g}, inclusion={self.inclusion:g}, threshold={self.threshold:g}): "
             f"{self.requests} of {self.capacity} deletions"
         )
-
-    def _repr_html_(self) -> str:
-        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 @dataclass(frozen=True)

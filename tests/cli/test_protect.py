@@ -83,7 +83,7 @@ def test_nothing_is_overwritten_without_force(records, tmp_path):
     arguments = (records, "--statistic", "mean", "--eta", 0.1, "--out", out)
     refused = run(*arguments)
     assert refused.exit_code == 2
-    assert "--force overwrites it" in refused.stderr
+    assert "--force replaces it" in refused.stderr
     assert out.read_text(encoding="utf-8") == "mine"
     assert run(*arguments, "--force").exit_code == 0
     assert "certificate" in json.loads(out.read_text(encoding="utf-8"))

@@ -104,7 +104,7 @@ def _server():
     def refuse(function, *arguments):
         raise InputError("this takes too long")
 
-    app.state.office.desk._ask = refuse
+    app.state.service.questions._ask = refuse
     return app, asyncio.new_event_loop()
 
 
@@ -123,14 +123,14 @@ def _page(data):
     """Any request, by somebody who knows the token: an answer, and none that blames the server."""
     bits = Bytes(data)
     app, loop = _server()
-    office = app.state.office
+    service = app.state.service
     method = bits.choice(("GET", "GET", "POST", "DELETE", "HEAD", "PUT", "OPTIONS"))
-    path = bits.choice(PATHS).replace("KEY", bits.choice((bits.text(), "0" * 32, *_keys(office))))
+    path = bits.choice(PATHS).replace("KEY", bits.choice((bits.text(), "0" * 32, *_keys(service))))
     raw = "".join(sign if " " < sign < "\x7f" and sign not in "?#" else "%25" for sign in path)
     body, kind = _body(bits)
     headers = [(b"host", b"127.0.0.1:8642"), (b"content-type", kind)]
     if bits.whole(8):
-        headers.append((b"authorization", b"Bearer " + office.access.token.encode()))
+        headers.append((b"authorization", b"Bearer " + service.access.token.encode()))
     for _ in range(bits.whole(3)):
         name = bits.choice((b"origin", b"sec-fetch-site", b"cookie", b"hx-request", b"range", b"accept", b"host"))
         headers.append((name, bits.choice((b"", b"null", b"true", b"same-origin", b"bytes=0-", _plain(bits.take(8))))))
@@ -153,11 +153,11 @@ def _page(data):
         assert MARK.encode() not in answer
 
 
-def _keys(office):
+def _keys(service):
     """The audits that are there, never more than a few."""
-    entries = office.history.all()
+    entries = service.history.all()
     for entry in entries[3:]:
-        office.remove(entry.id)
+        service.remove(entry.id)
     return [entry.id for entry in entries[:3]]
 
 

@@ -540,7 +540,7 @@ def test_unlimited_records_are_told_as_infinite(pool):
 @pytest.fixture
 def short(monkeypatch):
     """A report without sections, where only the file matters."""
-    monkeypatch.setattr(page_module, "_build", lambda *_: Report("A title", "a test", ()))
+    monkeypatch.setattr(page_module, "_REPORTS", ((object, lambda *_: Report("A title", "a test", ())),))
 
 
 def test_writes_whole_files_and_returns_where(tmp_path, short):
@@ -573,8 +573,8 @@ def test_a_broken_link_is_there_already(tmp_path, short):
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path, short, monkeypatch):
     path = tmp_path / "a.html"
-    build = page_module._build
-    monkeypatch.setattr(page_module, "_build", lambda *a: (path.write_text("theirs"), build(*a))[1])
+    (_, make), *_ = page_module._REPORTS
+    monkeypatch.setattr(page_module, "_REPORTS", ((object, lambda *a: (path.write_text("theirs"), make(*a))[1]),))
     with pytest.raises(InputError, match="is there already"):
         report(wi.PureDP(1.0), path)
     assert path.read_text() == "theirs"

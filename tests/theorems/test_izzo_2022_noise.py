@@ -29,6 +29,7 @@ from experiments.izzo.noise import paper_scale as library_paper_scale
 from whosin.mechanisms.secure import SeededSource, norm_exponential
 from whosin.numerics.shift import divergence
 from whosin.protection import protect
+from whosin.protection.plan import Noise
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "data" / "golden.json").read_text())["izzo"]
 
@@ -205,7 +206,7 @@ def test_theorem_9_bound_is_met_along_an_axis_of_the_1_norm(d):
     for c in (1.0, 5.0, 100.0):
         gain, mass = planar_gain(points, np.array([True, False]), 1.0, c, 160 if d == 2 else 64)
         assert mass == pytest.approx(1.0, abs=0.01)
-        assert gain == pytest.approx(-0.5 * math.expm1(-1 / c), rel=0.015)
+        assert gain == pytest.approx(0.5 * float(divergence("norm_exponential", 2 / c)), rel=0.015)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 10])
@@ -848,7 +849,7 @@ def test_shift_lemma_is_an_equality_along_an_axis_of_the_1_norm(length):
     points = np.zeros((2, 2))
     points[0, 0] = length
     gain, _ = planar_gain(points, np.array([True, False]), 1.0, 1.0, 400)
-    assert 2 * gain == pytest.approx(-math.expm1(-length / 2), rel=0.005)
+    assert 2 * gain == pytest.approx(float(divergence("norm_exponential", length)), rel=0.005)
     diagonal = np.array([[length / 2, length / 2], [0.0, 0.0]])
     assert planar_gain(diagonal, np.array([True, False]), 1.0, 1.0, 400)[0] < gain * 0.99
 
@@ -1087,7 +1088,8 @@ def test_theorem_c1_sum_queries_need_no_enumeration():
 def test_theorem_c1_best_split_of_gaussian_noise(deviations, eta, seed):
     """s_i² = σ_i·Σσ_j/κ meets Φ(√Σσ_i²/s_i²) = 1/2 + η with the least total variance, (Σσ_j)²/κ."""
     sigma, kappa = np.array(deviations), float(ndtri(0.5 + eta)) ** 2
-    best = sigma * sigma.sum() / kappa
+    shape = Noise("gaussian", 2.0, "total").shape(sigma)
+    best = shape**2 * np.sum(sigma**2 / shape**2) / kappa
     assert ndtr(math.sqrt(np.sum(sigma**2 / best))) == pytest.approx(0.5 + eta, abs=1e-12)
     assert best.sum() == pytest.approx(sigma.sum() ** 2 / kappa, rel=1e-12)
     other = best * np.exp(np.random.default_rng(seed).normal(0.0, 0.3, len(best)))

@@ -101,9 +101,9 @@ def quick(tmp_path_factory, measured):
 def shared(tmp_path_factory):
     """An application for all tests that leave no trace in it; its jobs do not run."""
     app = create_app(Settings(tmp_path_factory.mktemp("shared") / "data"))
-    app.state.office.desk._ask = here
+    app.state.service.questions._ask = here
     yield app
-    app.state.office.close()
+    app.state.service.close()
 
 
 @pytest.fixture

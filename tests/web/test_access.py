@@ -1,7 +1,7 @@
 """Who may come in, from where, and what every answer carries."""
 
 import pytest
-from web_support import BASE, PORT, TestClient, office, upload, with_token
+from web_support import BASE, PORT, TestClient, service, upload, with_token
 
 from whosin.errors import InputError
 from whosin.web.access import Access, Password
@@ -33,7 +33,7 @@ def test_nothing_is_handed_out_without_the_token(stranger, path):
     answer = stranger.get(path)
     assert answer.status_code == 401
     assert len(answer.content) < 2500
-    known = office(stranger).access
+    known = service(stranger).access
     assert not any(secret in answer.text for secret in (known.token, known.session, known.csrf))
     if path.startswith("/api"):
         assert list(answer.json()) == ["error"]
@@ -48,13 +48,13 @@ def test_no_method_passes_without_the_token(stranger, method):
     "wrong", ["", "x", "Bearer", "Bearer x", "Basic {token}", "Bearer {token}x", "{token}", "Bearer {session}"]
 )
 def test_a_wrong_header_does_not_pass(stranger, wrong):
-    known = office(stranger).access
+    known = service(stranger).access
     header = wrong.format(token=known.token, session=known.session)
     assert stranger.get("/api/audits", headers={"Authorization": header}).status_code == 401
 
 
 def test_the_address_is_exchanged_for_a_cookie_and_cleaned(stranger):
-    token = office(stranger).access.token
+    token = service(stranger).access.token
     answer = stranger.get(f"/explain?epsilon=2&token={token}&prior=0.1")
     assert answer.status_code == 303
     assert answer.headers["location"] == "/explain?epsilon=2&prior=0.1"
@@ -67,7 +67,7 @@ def test_the_address_is_exchanged_for_a_cookie_and_cleaned(stranger):
 
 
 def test_the_cleaned_address_leads_nowhere_else(stranger):
-    token = office(stranger).access.token
+    token = service(stranger).access.token
     for path in (
         f"//evil.example/?token={token}",
         f"/%5cevil.example/?token={token}",
@@ -86,7 +86,7 @@ def test_a_wrong_token_in_the_address_gives_no_cookie(stranger):
 
 @pytest.mark.parametrize("cookie", ["wrong", "{token}", "{csrf}", ""])
 def test_a_wrong_cookie_does_not_pass(stranger, cookie):
-    known = office(stranger).access
+    known = service(stranger).access
     value = cookie.format(token=known.token, csrf=known.csrf)
     assert stranger.get("/explain", headers={"Cookie": f"whosin-{PORT}={value}"}).status_code == 401
 
@@ -119,18 +119,18 @@ def test_a_proxy_with_tls_may_stand_in_front_of_a_remote_server_only(start):
 
 
 def come_in(client):
-    client.get(f"/?token={office(client).access.token}")
-    return {"X-CSRF-Token": office(client).access.csrf}
+    client.get(f"/?token={service(client).access.token}")
+    return {"X-CSRF-Token": service(client).access.csrf}
 
 
 def test_a_change_by_cookie_takes_the_token_of_the_page(start, scores):
     stranger = start()
     good = come_in(stranger)
-    for headers in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": office(stranger).access.token}):
+    for headers in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": service(stranger).access.token}):
         for path in ("/audit", "/api/audits"):
             answer = stranger.post(path, files={"scores": ("s.csv", scores)}, headers=headers)
             assert answer.status_code == 403
-    assert office(stranger).history.count() == 0
+    assert service(stranger).history.count() == 0
     assert stranger.post("/audit", files={"scores": ("s.csv", scores)}, headers=good).status_code == 202
 
 
@@ -151,12 +151,12 @@ FOREIGN = [
 @pytest.mark.parametrize("headers", FOREIGN)
 def test_a_change_from_elsewhere_is_refused_whatever_it_knows(stranger, scores, headers):
     good = come_in(stranger)
-    bearer = {"Authorization": f"Bearer {office(stranger).access.token}"}
+    bearer = {"Authorization": f"Bearer {service(stranger).access.token}"}
     for more in (good, bearer):
         answer = stranger.post("/api/audits", files={"scores": ("s.csv", scores)}, headers={**headers, **more})
         assert answer.status_code == 403
         assert list(answer.json()) == ["error"]
-    assert stranger.post("/login", data={"secret": office(stranger).access.token}, headers=headers).status_code == 403
+    assert stranger.post("/login", data={"secret": service(stranger).access.token}, headers=headers).status_code == 403
 
 
 def test_a_change_from_our_own_pages_passes(start, scores):
@@ -214,7 +214,7 @@ def test_the_login_page_reloads_only_for_whoever_came_by_a_link(stranger):
 
 def test_a_password_lets_in_and_the_address_no_longer_does(start):
     client = start(password=Password.of(SECRET))
-    assert client.get(f"/?token={office(client).access.token}").status_code == 401
+    assert client.get(f"/?token={service(client).access.token}").status_code == 401
     assert client.post("/login", data={"secret": "wrong wrong wrong"}).status_code == 401
     assert client.get("/explain").status_code == 401
     answer = client.post("/login", data={"secret": SECRET})
@@ -234,7 +234,7 @@ def test_wrong_passwords_are_slowed_down_and_oversized_ones_not_read(start):
 def test_a_flood_of_wrong_tokens_locks_nobody_out(stranger):
     for _ in range(30):
         assert stranger.get("/?token=wrong").status_code == 401
-    assert stranger.get(f"/?token={office(stranger).access.token}").status_code == 303
+    assert stranger.get(f"/?token={service(stranger).access.token}").status_code == 303
 
 
 def test_passwords():
@@ -285,7 +285,7 @@ def test_names_take_allow_remote():
 
 def test_uploading_takes_the_token_before_a_byte_is_kept(stranger, scores):
     assert upload(stranger, {"scores": scores}).status_code == 401
-    assert list(office(stranger).folders.keys()) == []
+    assert list(service(stranger).folders.keys()) == []
 
 
 LOGIN = Login("X-Forwarded-User", ("10.0.0.5", "fd00::/64"))
@@ -305,7 +305,7 @@ def test_whoever_the_proxy_names_is_in(start, scores, address):
     assert "set-cookie" not in visitor.get("/explain").headers
     # a change still takes the token of the page, and comes from the page
     assert upload(visitor, {"scores": scores}).status_code == 403
-    visitor.headers["x-csrf-token"] = office(client).access.csrf
+    visitor.headers["x-csrf-token"] = service(client).access.csrf
     assert upload(visitor, {"scores": scores}).status_code == 202
     visitor.headers["origin"] = "https://evil.example"
     assert upload(visitor, {"scores": scores}).status_code == 403
@@ -342,7 +342,7 @@ def test_without_a_login_the_header_means_nothing(start):
 
 def test_behind_a_login_the_token_opens_the_api_and_no_address(start):
     client = start(login=LOGIN)
-    token = office(client).access.token
+    token = service(client).access.token
     assert client.get(f"/explain?token={token}").status_code == 401
     assert client.get("/api/audits", headers={"Authorization": f"Bearer {token}"}).status_code == 200
 

@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from web_support import BASE, TestClient, office, upload, wait, with_token
+from web_support import BASE, TestClient, service, upload, wait, with_token
 
 import whosin as wi
 from whosin.auditing import Verdict
@@ -17,7 +17,7 @@ from whosin.errors import InputError
 from whosin.web.answers import compare
 from whosin.web.app import create_app
 from whosin.web.models import AuditAnswer
-from whosin.web.questions import Busy, Desk
+from whosin.web.questions import Busy, Questions
 from whosin.web.service import waited_for
 from whosin.web.settings import Settings
 
@@ -31,10 +31,10 @@ def audited(tables, measured, tmp_path_factory):
         files = {role: tables[role] for role in ("train", "holdout", "synthetic")}
         sent = upload(client, files, name="copies", seed="1", groups="job", promised_epsilon="1").json()["id"]
         assert wait(client, sent)["state"] == "done", wait(client, sent)["error"]
-        other = office(client).folders.new()
-        office(client).history.add(other, "fresh", "scores", {}, {})
+        other = service(client).folders.new()
+        service(client).history.add(other, "fresh", "scores", {}, {})
         little = {"estimate": 0.0, "lower": 0.0, "upper": 0.05, "confidence_level": 0.95}
-        office(client).history.end(other, "done", summary={**measured[0], "advantage": little})
+        service(client).history.end(other, "done", summary={**measured[0], "advantage": little})
         yield client, [sent, other]
 
 
@@ -280,7 +280,7 @@ def test_compare_says_nothing_that_is_not_shown(measured):
 
 def test_an_audit_without_a_verdict_is_compared_with_nothing(audited, measured):
     client, keys = audited
-    held = office(client)
+    held = service(client)
     bare = held.folders.new()
     held.history.add(bare, "equal tables", "scores", {}, {})
     verdict = Verdict("no verdict", "No verdict", "Nothing was held out.").to_dict()
@@ -318,8 +318,8 @@ def test_errors_are_json_whatever_the_path(reader):
 def test_a_busy_server_says_so(start, monkeypatch):
     client = with_token(start())
     monkeypatch.setattr("whosin.web.questions.PATIENCE", 0.05)
-    desk = office(client).desk
-    with desk.place(), desk.place():
+    questions = service(client).questions
+    with questions.place(), questions.place():
         answer = client.get("/api/explain")
         assert answer.status_code == 429
         assert "busy" in answer.json()["error"]
@@ -329,8 +329,8 @@ def test_a_busy_server_says_so(start, monkeypatch):
 def test_heavy_questions_have_places_of_their_own(start, monkeypatch):
     client = with_token(start())
     monkeypatch.setattr("whosin.web.questions.PATIENCE", 0.05)
-    desk = office(client).desk
-    with desk.place(apart=True), desk.place(apart=True):
+    questions = service(client).questions
+    with questions.place(apart=True), questions.place(apart=True):
         assert client.get("/api/explain").status_code == 200
         assert client.get("/api/explain?kind=dpsgd").status_code == 429
 
@@ -343,30 +343,30 @@ class _Gone:
 
 
 def test_a_helper_is_ended_when_whoever_asked_has_gone():
-    desk = Desk(1, 120.0, 4_000_000_000)
+    questions = Questions(1, 120.0, 4_000_000_000)
     try:
         began = time.monotonic()
         with pytest.raises(InputError):
-            asyncio.run(waited_for(_Gone(), lambda gone: desk.answer(time.sleep, 100, apart=True, gone=gone)))
+            asyncio.run(waited_for(_Gone(), lambda gone: questions.answer(time.sleep, 100, apart=True, gone=gone)))
         assert time.monotonic() - began < 60
-        assert desk.answer(len, "abc", apart=True) == 3
+        assert questions.answer(len, "abc", apart=True) == 3
     finally:
-        desk.close()
+        questions.close()
 
 
 def test_whoever_has_gone_gives_up_the_place_in_the_queue():
-    desk, gone = Desk(1, 120.0, 4_000_000_000), threading.Event()
+    questions, gone = Questions(1, 120.0, 4_000_000_000), threading.Event()
     gone.set()
     began = time.monotonic()
-    with desk.place(apart=True), pytest.raises(Busy):
-        desk.answer(len, "abc", apart=True, gone=gone)
+    with questions.place(apart=True), pytest.raises(Busy):
+        questions.answer(len, "abc", apart=True, gone=gone)
     assert time.monotonic() - began < 5
-    desk.close()
+    questions.close()
 
 
 def test_a_closed_desk_starts_no_helper():
-    desk = Desk(1, 120.0, 4_000_000_000)
-    desk.close()
+    questions = Questions(1, 120.0, 4_000_000_000)
+    questions.close()
     with pytest.raises(InputError, match="the server is ending"):
-        desk.answer(len, "abc", apart=True)
-    assert desk._helpers == []
+        questions.answer(len, "abc", apart=True)
+    assert questions._helpers == []

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from web_support import office, upload, wait, with_token
+from web_support import service, upload, wait, with_token
 
 from whosin.errors import InputError
 from whosin.web.app import create_app
@@ -62,7 +62,7 @@ def test_whatever_ends_a_job_the_server_lives_and_says_it(start, code, caplog):
     assert ENDS[code] in ended["error"]
     assert f"audit {key} ended: {ended['error']}" in caplog.text
     assert f"Failed: {ended['error']}" in client.get(f"/audit/{key}").text
-    assert not (office(client).folders.of(key) / "scores.csv").exists()
+    assert not (service(client).folders.of(key) / "scores.csv").exists()
     assert client.get("/api/explain").status_code == 200
     assert wait(client, add(client))["state"] == "failed"
 
@@ -73,7 +73,7 @@ def test_a_job_that_takes_too_long_is_ended_with_its_children(start, tmp_path):
     client = with_token(start(worker=worker(code), limits=Limits(seconds=1.5)))
     key = add(client)
     wait(client, key, until=("running",))
-    (pid,) = office(client).jobs.pids()
+    (pid,) = service(client).jobs.pids()
     ended = wait(client, key)
     assert ended["error"] == "it took more than 1.5 seconds"
     assert not is_alive(pid)
@@ -116,14 +116,14 @@ def test_the_number_of_jobs_is_bounded(start):
     answer = upload(client, {"scores": CSV})
     assert answer.status_code == 429
     assert "3 audits wait already" in answer.json()["error"]
-    assert len(office(client).jobs.pids()) == 2
-    assert len(list(office(client).folders.keys())) == 5
-    pids = office(client).jobs.pids()
+    assert len(service(client).jobs.pids()) == 2
+    assert len(list(service(client).folders.keys())) == 5
+    pids = service(client).jobs.pids()
     assert client.delete(f"/api/audits/{keys[0]}").status_code == 204
     wait(client, keys[2], until=("running",))
     assert not is_alive(pids[0])
-    assert not office(client).folders.of(keys[0]).exists()
-    assert office(client).history.count("running") == 2
+    assert not service(client).folders.of(keys[0]).exists()
+    assert service(client).history.count("running") == 2
 
 
 def test_the_history_is_bounded(start, quick):
@@ -167,7 +167,7 @@ def test_stopping_ends_the_jobs_and_a_restart_says_so(tmp_path):
         with_token(client)
         running, waiting = add(client, name="one"), add(client, name="two")
         wait(client, running, until=("running",))
-        (pid,) = office(client).jobs.pids()
+        (pid,) = service(client).jobs.pids()
     assert not is_alive(pid)
     with TestClient(create_app(settings), base_url=BASE) as client:
         with_token(client)
@@ -176,7 +176,7 @@ def test_stopping_ends_the_jobs_and_a_restart_says_so(tmp_path):
             assert audit["state"] == "interrupted"
             assert "stopped before" in audit["error"]
             assert "Interrupted" in client.get(f"/audit/{key}").text
-            assert not any(office(client).folders.of(key).iterdir())
+            assert not any(service(client).folders.of(key).iterdir())
 
 
 def test_what_was_done_when_the_server_died_is_done_after_the_restart(tmp_path, measured):
@@ -185,7 +185,7 @@ def test_what_was_done_when_the_server_died_is_done_after_the_restart(tmp_path, 
 
     settings = Settings(tmp_path / "data", worker=worker(SLOW))
     app = create_app(settings)
-    held = app.state.office
+    held = app.state.service
     key, other = held.folders.new(), held.folders.new()
     for one in (key, other):
         held.history.add(one, "kept", "scores", {}, {})
@@ -242,7 +242,7 @@ def test_a_job_killed_in_the_middle(start, name):
     client = with_token(start(worker=worker(SLOW)))
     key = add(client)
     wait(client, key, until=("running",))
-    os.kill(office(client).jobs.pids()[0], getattr(signal, name))
+    os.kill(service(client).jobs.pids()[0], getattr(signal, name))
     assert f"was ended by {name}" in wait(client, key)["error"]
 
 

@@ -18,13 +18,13 @@ import uvicorn
 from starlette.requests import Request
 from test_jobs import CSV, add, worker
 from test_serve import run
-from web_support import office, upload, wait, with_token
+from web_support import service, upload, wait, with_token
 
 from whosin.errors import InputError
 from whosin.web import jobs, pages, server, uploads
 from whosin.web.access import Access, Password, TooManyTries
 from whosin.web.measure import measure
-from whosin.web.questions import Desk
+from whosin.web.questions import Questions
 from whosin.web.settings import Limits
 
 
@@ -84,7 +84,7 @@ def stalled(kind, *pieces):
 
 def test_a_login_that_stalls_ends(shared, monkeypatch):
     monkeypatch.setattr(pages, "LOGIN_SECONDS", 0.1)
-    answer = asyncio.run(pages.login(stalled(b"", b"secret="), shared.state.office))
+    answer = asyncio.run(pages.login(stalled(b"", b"secret="), shared.state.service))
     assert answer.status_code == 408
 
 
@@ -144,31 +144,31 @@ def test_a_worker_that_stumbles_ends_as_programs_do(tmp_path):
 
 
 def test_helpers_answer_refuse_and_are_replaced(monkeypatch):
-    desk = Desk(1, 60.0, 2_000_000_000)
-    monkeypatch.setattr(desk, "warm", lambda: None)
+    questions = Questions(1, 60.0, 2_000_000_000)
+    monkeypatch.setattr(questions, "warm", lambda: None)
     try:
-        assert desk.answer(math.sqrt, 4.0, apart=True) == 2.0
-        (helper,) = desk._helpers
+        assert questions.answer(math.sqrt, 4.0, apart=True) == 2.0
+        (helper,) = questions._helpers
         with pytest.raises(InputError, match="math domain error"):
-            desk.answer(math.sqrt, -1.0, apart=True)
-        assert desk.answer(os.getpid, apart=True) == helper.pid != os.getpid()
-        assert desk.answer(os.getpid, apart=False) == os.getpid()
+            questions.answer(math.sqrt, -1.0, apart=True)
+        assert questions.answer(os.getpid, apart=True) == helper.pid != os.getpid()
+        assert questions.answer(os.getpid, apart=False) == os.getpid()
         if sys.platform == "linux":
             with pytest.raises(InputError, match="more memory"):
-                desk.answer(bytearray, 10**10, apart=True)
+                questions.answer(bytearray, 10**10, apart=True)
         with pytest.raises(InputError, match="takes more than 60 seconds or 2 GB"):
-            desk.answer(os._exit, 3, apart=True)
-        assert desk._helpers == []
-        desk._seconds = 0.2
+            questions.answer(os._exit, 3, apart=True)
+        assert questions._helpers == []
+        questions._seconds = 0.2
         with pytest.raises(InputError, match=r"more than 0\.2 seconds"):
-            desk.answer(time.sleep, 60, apart=True)
-        assert desk._helpers == []
+            questions.answer(time.sleep, 60, apart=True)
+        assert questions._helpers == []
     finally:
-        desk.close()
+        questions.close()
 
 
 def test_a_question_without_end_is_ended_and_the_next_one_answered(start):
-    """This calibration takes minutes; before it had a process of its own, two of them closed the desk for all."""
+    """This calibration takes minutes; before it had a process of its own, two of them closed the questions for all."""
     client = with_token(start(limits=Limits(answer_seconds=0.5, computing=1)))
     hostile = "find=dpsgd&target=advantage&value=1e-9&steps=1000000&sample_rate=0.5"
     answer = client.get(f"/api/calibrate?{hostile}")
@@ -184,7 +184,7 @@ def test_a_full_disk_is_said(start, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "/a/private/path")
 
-    monkeypatch.setattr(type(office(client).folders), "new", full)
+    monkeypatch.setattr(type(service(client).folders), "new", full)
     answer = upload(client, {"scores": CSV})
     assert answer.status_code == 507
     assert "disk may be full" in answer.json()["error"]
@@ -193,7 +193,7 @@ def test_a_full_disk_is_said(start, monkeypatch):
     def locked(*_):
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(type(office(client).history), "all", locked)
+    monkeypatch.setattr(type(service(client).history), "all", locked)
     assert client.get("/api/audits").status_code == 507
     assert "disk may be full" in client.get("/audit").text
 
@@ -201,7 +201,7 @@ def test_a_full_disk_is_said(start, monkeypatch):
 def test_an_outcome_that_could_not_be_noted_is_noted_later(start, monkeypatch, caplog):
     monkeypatch.setattr(jobs, "AFTER_TROUBLE", 0.05)
     client = with_token(start(worker=worker("import os; os._exit(7)")))
-    history, troubles = type(office(client).history), []
+    history, troubles = type(service(client).history), []
     end = history.end
 
     def sometimes(self, *arguments, **more):
@@ -215,15 +215,15 @@ def test_an_outcome_that_could_not_be_noted_is_noted_later(start, monkeypatch, c
     assert ended["state"] == "failed"
     assert "exit code 7" in ended["error"]
     assert len(troubles) == 2
-    assert client.app.state.office.jobs.pids() == []
+    assert client.app.state.service.jobs.pids() == []
 
 
 def test_files_on_their_way_are_not_swept_however_short_things_are_kept(start):
     client = with_token(start(limits=Limits(keep_hours=1e-6)))
-    key = office(client).folders.new()
+    key = service(client).folders.new()
     time.sleep(0.02)
-    office(client).jobs.sweep()
-    assert list(office(client).folders.keys()) == [key]
+    service(client).jobs.sweep()
+    assert list(service(client).folders.keys()) == [key]
 
 
 def test_whoever_says_nothing_is_hung_up_on_and_slow_answers_are_not_cut(monkeypatch):

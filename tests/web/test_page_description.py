@@ -33,7 +33,7 @@ def served(quick, tmp_path_factory):
     with pytest.MonkeyPatch.context() as monkeypatch, TestClient(app, base_url=BASE) as client:
         monkeypatch.setattr(wi, "DPSGD", lambda *_: wi.GaussianDP(1.0))
         monkeypatch.setattr(wi.calibrate, "dpsgd", lambda *_, **__: _Run())
-        app.state.office.desk._ask = here
+        app.state.service.questions._ask = here
         with_token(client)
         wait(client, upload(client, {"scores": b"a,b\n1,2\n"}).json()["id"])
         yield client

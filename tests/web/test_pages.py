@@ -5,7 +5,7 @@ import threading
 from html.parser import HTMLParser
 
 import pytest
-from web_support import office, upload, wait, with_token
+from web_support import service, upload, wait, with_token
 
 import whosin as wi
 from whosin.errors import InputError
@@ -153,8 +153,8 @@ def test_a_failed_audit_names_what_was_wrong_and_no_path(start, request_of_score
 
 def test_removing_from_the_page(start, quick):
     client = start(worker=quick)
-    client.get(f"/?token={office(client).access.token}")
-    client.headers["X-CSRF-Token"] = office(client).access.csrf
+    client.get(f"/?token={service(client).access.token}")
+    client.headers["X-CSRF-Token"] = service(client).access.csrf
     key = upload(client, {"scores": CSV}, path="/audit", name="gone soon").text
     key = re.search(r"audit-([0-9a-f]{32})", key)[1]
     assert "gone soon" in client.get("/audit/history").text

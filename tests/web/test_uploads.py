@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 from starlette.requests import Request
-from web_support import here, office, people, upload, wait, with_token
+from web_support import here, people, service, upload, wait, with_token
 
 import whosin as wi
 from whosin.errors import InputError
 from whosin.web.file_types import HEAD, kind_of
 from whosin.web.measure import measure
 from whosin.web.models import AuditOptions
-from whosin.web.service import Office
+from whosin.web.service import Service
 from whosin.web.settings import Limits, private_folder
 
 CSV = b"member,score\n1,0.5\n0,0.25\n"
@@ -78,8 +78,8 @@ def test_a_bad_file_is_refused_and_not_kept(client, kind):
     answer = upload(client, {"scores": BAD[kind]})
     assert answer.status_code == 422
     assert "must be CSV" in answer.json()["error"]
-    assert list(office(client).folders.keys()) == []
-    assert office(client).history.count() == 0
+    assert list(service(client).folders.keys()) == []
+    assert service(client).history.count() == 0
 
 
 def test_a_pickle_inside_an_array_is_not_loaded(request_of_scores, tmp_path):
@@ -102,7 +102,7 @@ def test_a_file_at_the_limit_passes_and_one_byte_more_does_not(start):
     answer = upload(client, {"scores": CSV + b"\n"})
     assert answer.status_code == 413
     assert "at most" in answer.json()["error"]
-    assert len(list(office(client).folders.keys())) == 1
+    assert len(list(service(client).folders.keys())) == 1
 
 
 def test_bytes_are_counted_as_they_come_whatever_the_length_says(start):
@@ -114,13 +114,13 @@ def test_bytes_are_counted_as_they_come_whatever_the_length_says(start):
         yield b'--x\r\nContent-Disposition: form-data; name="scores"; filename="s.csv"\r\n\r\na,b\n'
         for _ in range(100):
             yield b"1,2\n" * 2_500
-            found = [path.stat().st_size for path in office(client).folders.base.glob("*/*.part")]
+            found = [path.stat().st_size for path in service(client).folders.base.glob("*/*.part")]
             largest.append(sum(found))
 
     answer = client.post("/api/audits", content=body(), headers={"Content-Type": "multipart/form-data; boundary=x"})
     assert answer.status_code == 413
     assert max(largest) <= 100_000 + 10_000
-    assert list(office(client).folders.keys()) == []
+    assert list(service(client).folders.keys()) == []
 
 
 def test_the_number_of_files_and_fields_is_bounded(client):
@@ -131,7 +131,7 @@ def test_the_number_of_files_and_fields_is_bounded(client):
     assert upload(client, {"secrets": CSV}).status_code == 422
     twice = [("scores", ("a.csv", CSV)), ("scores", ("b.csv", CSV))]
     assert client.post("/api/audits", files=twice).status_code == 422
-    assert list(office(client).folders.keys()) == []
+    assert list(service(client).folders.keys()) == []
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_incomplete_and_wrong_forms(client, files, fields):
     answer = upload(client, files, **fields)
     assert answer.status_code == 422
     assert list(answer.json()) == ["error"]
-    assert list(office(client).folders.keys()) == []
+    assert list(service(client).folders.keys()) == []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_incomplete_and_wrong_forms(client, files, fields):
 def test_damaged_forms(client, body, kind):
     answer = client.post("/api/audits", content=body, headers={"Content-Type": kind})
     assert answer.status_code == 422
-    assert list(office(client).folders.keys()) == []
+    assert list(service(client).folders.keys()) == []
 
 
 @pytest.mark.parametrize("field", ["../../evil", "/tmp/evil", "train/../../evil", "", "train.part", "request"])
@@ -234,7 +234,7 @@ def test_names_of_files_are_shown_and_never_used(client, name, tmp_path):
 
 def test_files_are_private(client, scores):
     upload(client, {"scores": scores})
-    base = office(client).settings.data_dir
+    base = service(client).settings.data_dir
     for path in [base, *base.rglob("*")]:
         mode = stat.S_IMODE(path.stat().st_mode)
         assert not (path.is_dir() and mode & 0o077), path
@@ -256,7 +256,7 @@ def test_a_folder_that_others_may_open_is_refused(tmp_path):
 def test_uploads_go_when_the_audit_ends_and_all_goes_on_request(start, quick, scores):
     client = with_token(start(worker=quick))
     key = upload(client, {"scores": scores}).json()["id"]
-    folder = office(client).folders.of(key)
+    folder = service(client).folders.of(key)
     assert wait(client, key)["state"] == "done"
     assert sorted(path.name for path in folder.iterdir()) == ["details.json", "outcome.json", "report.html"]
     assert client.delete(f"/api/audits/{key}").status_code == 204
@@ -269,7 +269,7 @@ def test_reports_go_after_their_time_and_numbers_stay(start, quick, scores):
     client = with_token(start(worker=quick))
     key = upload(client, {"scores": scores}).json()["id"]
     assert wait(client, key)["has_report"]
-    held = office(client)
+    held = service(client)
     held.jobs.sweep()
     assert client.get(f"/api/audits/{key}/report").status_code == 200
     held.history._do("UPDATE audits SET finished = ?", (time.time() - 24.1 * 3600,))
@@ -284,11 +284,11 @@ def test_reports_go_after_their_time_and_numbers_stay(start, quick, scores):
 
 def test_folders_of_cut_off_uploads_are_swept(start):
     client = with_token(start())
-    folders = office(client).folders
+    folders = service(client).folders
     fresh, old = folders.new(), folders.new()
     past = time.time() - 24.1 * 3600
     os.utime(folders.of(old), (past, past))
-    office(client).jobs.sweep()
+    service(client).jobs.sweep()
     assert list(folders.keys()) == [fresh]
 
 
@@ -310,18 +310,18 @@ def test_parquet_and_arrow_give_the_same_numbers_as_text(request_of_scores, meas
 
 
 def test_parallel_uploads_are_few(client):
-    office(client).arriving.update("abcd")
+    service(client).arriving.update("abcd")
     answer = upload(client, {"scores": CSV})
     assert answer.status_code == 429
     assert "on their way already" in answer.json()["error"]
-    office(client).arriving.remove("a")
+    service(client).arriving.remove("a")
     assert upload(client, {"scores": CSV}).status_code == 202
-    assert office(client).arriving == set("bcd")
+    assert service(client).arriving == set("bcd")
 
 
-@pytest.mark.parametrize("receives", [Office.take, Office.look, partial(Office.use, tool=None)])
+@pytest.mark.parametrize("receives", [Service.take, Service.look, partial(Service.use, tool=None)])
 def test_stalled_uploads_end(start, receives):
-    held = office(start(limits=Limits(upload_seconds=0.2)))
+    held = service(start(limits=Limits(upload_seconds=0.2)))
     sent = [{"type": "http.request", "body": b"--x\r\n", "more_body": True}]
 
     async def stall():
@@ -347,15 +347,15 @@ def written(seed, rows=60):
 
 def test_a_look_says_what_files_hold_before_anything_is_run(start):
     client = with_token(start())
-    office(client).desk._ask = here
+    service(client).questions._ask = here
     sent = {"train": written(1), "holdout": written(2), "synthetic": written(3), "reference": written(4)}
     page = upload(client, sent, path="/audit/look", ignore="ort")
     assert page.status_code == 200
     for part in ("train.csv", "größe", "2 of 3 columns are compared", "reference rows", "commas are decimal signs"):
         assert part in page.text
     assert "Left out: ort" in page.text
-    assert list(office(client).folders.keys()) == []
-    assert office(client).history.count() == 0
+    assert list(service(client).folders.keys()) == []
+    assert service(client).history.count() == 0
     wrong = upload(client, sent, path="/audit/look", ignore="town")
     assert wrong.status_code == 422
     assert "“Columns to leave out”" in wrong.text
@@ -363,7 +363,7 @@ def test_a_look_says_what_files_hold_before_anything_is_run(start):
     said = upload(client, {"scores": CSV}, path="/audit/look").text
     assert "scores.csv" in said
     assert "compared" not in said
-    assert list(office(client).folders.keys()) == []
+    assert list(service(client).folders.keys()) == []
 
 
 def test_one_table_with_both_sides_is_the_audit_of_two(tmp_path):

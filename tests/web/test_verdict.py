@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from web_support import office, people, upload, wait, with_token
+from web_support import people, service, upload, wait, with_token
 
 from whosin.errors import InputError
 from whosin.reporting.blocks import Card
@@ -135,7 +135,7 @@ def test_the_seed_is_that_of_the_data_unless_one_is_given(start, quick):
     table = io.BytesIO()
     pl.DataFrame({"score": [0.1, 0.2], "member": [1, 0]}).write_csv(table)
     key = upload(client, {"scores": table.getvalue()}, tolerate="0.2", person="").json()["id"]
-    options = office(client).audit(key).options
+    options = service(client).audit(key).options
     assert (options.seed, options.tolerate, options.person) == (None, 0.2, None)
 
 

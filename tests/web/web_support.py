@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 __all__ = ["BASE", "PORT", "SERVE", "Server", "TestClient"]
-__all__ += ["faults", "here", "office", "people", "upload", "wait", "with_token"]
+__all__ += ["faults", "here", "people", "service", "upload", "wait", "with_token"]
 
 # as the command whosin does, and unlike python -m alone, it leaves the current folder out of its path
 SERVE = [sys.executable, "-P", "-m", "whosin", "serve"]
@@ -39,7 +39,7 @@ def people(seed, rows):
 
 
 def with_token(client):
-    client.headers["Authorization"] = f"Bearer {office(client).access.token}"
+    client.headers["Authorization"] = f"Bearer {service(client).access.token}"
     return client
 
 
@@ -48,8 +48,8 @@ def here(function, *arguments, gone=None):
     return function(*arguments)
 
 
-def office(client):
-    return client.app.state.office
+def service(client):
+    return client.app.state.service
 
 
 def upload(client, files, path="/api/audits", **fields):

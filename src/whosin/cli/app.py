@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,11 +9,9 @@ import typer
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
 from whosin.cli.errors import clean_errors
 from whosin.cli.examples import add_examples
-from whosin.cli.options import Force, Json
+from whosin.cli.options import Force, Json, Report
 from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, SAMPLING, Number, run_of, takes_guarantee
 from whosin.errors import InputTypeError
-
-__all__ = ["app"]
 
 app = typer.Typer(
     name="whosin",
@@ -43,7 +40,7 @@ Prior = Annotated[float, typer.Option(help="Probability that the record is in, b
 def explain(
     guarantee: Any = None,
     prior: Prior = 0.5,
-    report: Annotated[Path | None, typer.Option(help="Write the report to this HTML file.")] = None,
+    report: Report = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -195,7 +192,7 @@ def bounds(
 @app.command()
 @clean_errors
 def demo(
-    report: Annotated[Path | None, typer.Option(help="Write the report of the audit to this HTML file.")] = None,
+    report: Report = None,
     force: Force = False,
 ) -> None:
     """Audit two synthetic tables of real patients, explain a training run, check a theorem."""

@@ -11,7 +11,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import INPUT, clean_errors
 from whosin.cli.files import split, takes_files
-from whosin.cli.options import Categories, Force, Ignore, Jobs, Json, Keep
+from whosin.cli.options import Categories, Force, Ignore, Jobs, Json, Keep, Report
 from whosin.cli.show_audit import show
 from whosin.errors import InputTypeError
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from whosin.auditing import Audit
     from whosin.auditing.measuring.verdict import Verdict
     from whosin.guarantees import Guarantee
-
-__all__ = ["audit"]
 
 FAILED = 1
 """Exit code of a gate that was not passed."""
@@ -36,7 +34,9 @@ def audit(
     synthetic: Annotated[Path | None, typer.Option(help="The rows to be released.")] = None,
     reference: Annotated[
         Path | None,
-        typer.Option(help="Further rows of the population, never trained on; 'none' for not even spare held-out rows."),
+        typer.Option(
+            help="Further rows of the population, never trained on; 'none' uses no spare held-out rows either."
+        ),
     ] = None,
     scores: Annotated[Path | None, typer.Option(help="Instead: scores of any attack, one row per record.")] = None,
     generator: Annotated[
@@ -99,10 +99,12 @@ def audit(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of the splits; taken from the data by default.")] = None,
     block_rows: Annotated[
         int | None,
-        typer.Option(min=1, help="Read a release of text, Parquet or Arrow in blocks of so many rows; large ones are."),
+        typer.Option(
+            min=1, help="Read a release of text, Parquet or Arrow in blocks of so many rows; large ones always are."
+        ),
     ] = None,
     jobs: Jobs = -1,
-    report: Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")] = None,
+    report: Report = None,
     force: Force = False,
     individuals: Annotated[
         bool,

@@ -15,8 +15,6 @@ from whosin.cli.errors import clean_errors
 from whosin.cli.render import log_lines
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
-__all__ = ["BACKENDS", "backend_of", "choose_backend"]
-
 BACKENDS = ("loky", "threading", "dask", "ray")
 """Processes or threads of this machine, or a cluster."""
 

@@ -16,8 +16,6 @@ from whosin.errors import InputTypeError
 if TYPE_CHECKING:
     from whosin.unlearning import Requested, Unlearning
 
-__all__ = ["deletions"]
-
 
 @clean_errors
 @takes_files
@@ -33,14 +31,14 @@ def deletions(
         int | None, typer.Option(help="How many deletions were asked for so far; 0 by default.")
     ] = None,
     requested: Annotated[
-        Path | None, typer.Option(help="Instead: a file with one row per request, whose is told by --key.")
+        Path | None, typer.Option(help="Instead: a file with one row per request; --key says whose.")
     ] = None,
     key: Annotated[
         str | None, typer.Option(help="With --requested: column that says whose row it is; each asks once.")
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="With --requested: the file that was drawn from; all records of who asks count."),
+        typer.Option(help="With --requested: the file that was drawn from; all records of those who ask count."),
     ] = None,
     inclusion_column: Annotated[
         str | None,
@@ -87,15 +85,9 @@ def _asked(path: Path, key: str, records: Path | None, inclusion: str | None, wr
 
 
 def _print(result: Unlearning) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
+    console = render.console()
     console.print(result.explain())
-    console.print()
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("")
-    table.add_column("", justify="right")
+    table = render.table("", "")
     table.add_row("deletions covered", str(result.capacity))
     table.add_row("asked for so far", str(result.requests))
     table.add_row("still covered", str(result.remaining))

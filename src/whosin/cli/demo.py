@@ -13,8 +13,6 @@ from whosin.cli.show_audit import show
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["run"]
-
 _COLUMNS = ("mean radius", "mean texture", "mean smoothness", "mean compactness", "mean concavity", "mean symmetry")
 
 

@@ -36,8 +36,6 @@ from typer.models import ArgumentInfo
 
 from whosin.errors import WhosinError
 
-__all__ = ["clean_errors"]
-
 NOBODY_READS, INPUT, BUG, MACHINE, STOPPED, TOLD = 1, 2, 70, 74, 130, 143
 DEBUG = "WHOSIN_DEBUG"
 _OPTIONS = {

@@ -6,8 +6,6 @@ import inspect
 
 import typer
 
-__all__ = ["EXAMPLES", "add_examples"]
-
 EXAMPLES = {
     "audit": (
         "whosin audit --train train.csv --holdout holdout.csv --synthetic release.csv",

@@ -9,8 +9,6 @@ import typer
 
 from whosin.cli.options import takes
 
-__all__ = ["WRITTEN", "split", "takes_files"]
-
 
 def _written(
     separator: Annotated[

@@ -10,8 +10,6 @@ import typer
 from whosin.cli.files import WRITTEN
 from whosin.web.tools import Command, Field, Tool
 
-__all__ = ["forms"]
-
 LEFT_OUT = {
     "json", "out", "force", "journal", "jobs", "ledger", "help", "report", "certificate", "audit-json", "seed",
     "fingerprint",

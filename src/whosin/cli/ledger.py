@@ -19,8 +19,6 @@ from whosin.errors import InputError, InputTypeError, check_number, short_repr
 if TYPE_CHECKING:
     from whosin.ledger import Budget, Entry, Ledger, Total
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="Record what was released, and say what all releases from the same people promise together.",
     no_args_is_help=True,

@@ -18,8 +18,6 @@ from whosin.errors import InputTypeError
 if TYPE_CHECKING:
     from whosin.tables.look import Preview
 
-__all__ = ["look"]
-
 MOST_FILES = 4
 
 

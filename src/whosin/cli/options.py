@@ -10,10 +10,9 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-__all__ = ["Categories", "Edges", "Force", "Gaps", "Ignore", "Jobs", "Json", "Keep", "Records", "takes"]
-
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 Force = Annotated[bool, typer.Option("--force", help="With --report: replace a file that is there.")]
+Report = Annotated[Path | None, typer.Option(help="Write the report to this .html or .pdf file.")]
 Jobs = Annotated[int, typer.Option(help="Processor cores to use; -1 for all.")]
 Records = Annotated[Path, typer.Argument(help="Any file that audit takes, one row per record.")]
 Gaps = Annotated[str, typer.Option(help="What becomes of rows with missing cells: refuse or drop.")]

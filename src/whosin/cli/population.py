@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from whosin.population import PopulationPrivacy
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="What a guarantee with a large ε means on these records, for somebody who knows only the pool.",
     no_args_is_help=True,

@@ -10,8 +10,6 @@ import typer
 from whosin.cli.options import takes
 from whosin.errors import InputError, InputTypeError, check_number
 
-__all__ = ["BATCH_SIZE", "DATASET_SIZE", "EPOCHS", "ONE", "SAMPLING", "Number", "run_of", "takes_guarantee"]
-
 Number = float | None
 File = Path | None
 BATCH_SIZE = "DP-SGD: records of a batch, instead of --sample-rate and --steps."

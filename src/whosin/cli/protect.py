@@ -22,8 +22,6 @@ from whosin.parallel.storage import whole_file
 if TYPE_CHECKING:
     from whosin.protection import Certificate, Release
 
-__all__ = ["protect"]
-
 ENDINGS = (".json", ".csv", ".npy")
 
 
@@ -67,7 +65,7 @@ def protect(
             help="File that keeps what each subset gave, so that a run resumes; as confidential as the records."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the output file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     json: Json = False,
     written: Any = None,
 ) -> None:
@@ -118,12 +116,7 @@ def _check_out(out: Path, force: bool) -> None:
     """Refuse what cannot be written before anything is released."""
     if out.suffix.lower() not in ENDINGS:
         raise InputError(f"--out must be a file with one of the endings {', '.join(ENDINGS)}, got {out.name!r}")
-    if not out.parent.is_dir():
-        raise InputError(f"--out must be a file in a folder that exists, got {str(out)!r}")
-    if out.exists() and not out.is_file():
-        raise InputError(f"--out must be a new file, got {str(out)!r}, which is a folder, a device or a pipe")
-    if out.exists() and not force:
-        raise InputError(f"--out must be a new file, got {str(out)!r}, which exists; --force overwrites it")
+    render.check_new_file("--out", out, force)
 
 
 @contextmanager
@@ -167,11 +160,7 @@ def _quoted(name: str) -> str:
 
 
 def _print(certificate: Certificate, out: Path) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    console.print(certificate.explain(), markup=False)
-    console.print()
-    console.print(f"Written to {out}.", markup=False)
+    console = render.console()
+    console.print(f"{certificate.explain()}\n\nWritten to {out}.")
     render.assumptions(console, certificate.assumes)
     render.listed(console, "Not protected:", certificate.not_protected)

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import InputTypeError
+from whosin.errors import InputError, InputTypeError
 from whosin.guarantees.summary import facts
 from whosin.numerics.rounding import at_least, at_most
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "assumptions",
     "bounds_text",
+    "check_new_file",
     "check_report",
     "console",
     "emit_json",
@@ -50,26 +51,18 @@ def emit_json(payload: dict[str, Any]) -> None:
 
 def guarantee_text(guarantee: Guarantee, prior: float, headline: str | None = None) -> None:
     """Print the paragraph, the numbers and the assumptions of a guarantee."""
-    from rich.console import Console
-    from rich.table import Table
-
-    known = facts(guarantee, prior)
-    console = Console(highlight=False)
-    console.print(f"[bold]{headline or known['guarantee']}[/bold]")
-    console.print()
-    console.print(known["explanation"])
-    console.print()
-    table = Table(box=None, pad_edge=False)
-    table.add_column(f"At most, against any attacker (prior {prior:g})")
-    table.add_column("", justify="right")
+    known, shown = facts(guarantee, prior), console()
+    shown.print(headline or known["guarantee"], style="bold")
+    shown.print(f"\n{known['explanation']}\n")
+    numbers = table(f"At most, against any attacker (prior {prior:g})", "")
     low, high = known["posterior"]
-    table.add_row("accuracy", number(known["accuracy"]))
-    table.add_row("advantage (TPR - FPR)", number(known["advantage"]))
-    table.add_row("belief in membership after the output", f"{number(low, upper=False)} to {number(high)}")
+    numbers.add_row("accuracy", number(known["accuracy"]))
+    numbers.add_row("advantage (TPR - FPR)", number(known["advantage"]))
+    numbers.add_row("belief in membership after the output", f"{number(low, upper=False)} to {number(high)}")
     for fpr, tpr in known["tpr_at"].items():
-        table.add_row(f"members found at false positive rate {fpr}", number(tpr))
-    console.print(table)
-    assumptions(console, known["assumes"])
+        numbers.add_row(f"members found at false positive rate {fpr}", number(tpr))
+    shown.print(numbers)
+    assumptions(shown, known["assumes"])
 
 
 def assumptions(console: Console, lines: Iterable[str]) -> None:
@@ -191,18 +184,20 @@ def _logged(stage: str, expected: float | None) -> Callable[[float], None]:
 
 def check_report(path: Path | None, force: bool) -> None:
     """Refuse a report that could not be written, before the work is done."""
-    from whosin.errors import InputError
+    if path is not None:
+        check_new_file("--report", path, force)
+    elif force:
+        raise InputTypeError("--force goes with --report")
 
-    if path is None:
-        if force:
-            raise InputTypeError("--force goes with --report")
-        return
+
+def check_new_file(option: str, path: Path, force: bool) -> None:
+    """Refuse a file that could not be written, or that is there already."""
     if not path.parent.is_dir():
-        raise InputError(f"--report must be a file in a folder that exists, got {path}")
+        raise InputError(f"{option} must be a file in a folder that exists, got {path}")
     if path.exists() and not path.is_file():
-        raise InputError(f"--report must be a new file, got {path}, which is a folder, a device or a pipe")
+        raise InputError(f"{option} must be a new file, got {path}, which is a folder, a device or a pipe")
     if path.exists() and not force:
-        raise InputError(f"--report must be a new file, got {path}, which exists; --force replaces it")
+        raise InputError(f"{option} must be a new file, got {path}, which exists; --force replaces it")
 
 
 def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:

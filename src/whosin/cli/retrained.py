@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from whosin.auditing.runs import RetrainedAudit
     from whosin.guarantees import Guarantee
 
-__all__ = ["audit_generator_again", "imported", "show_retrained"]
-
 
 def audit_generator_again(generator: str, records: Path, **options: Any) -> RetrainedAudit:
     """Train the named generator again and again on random halves of the records."""

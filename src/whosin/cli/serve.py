@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from whosin.web.access import Password
     from whosin.web.settings import Login
 
-__all__ = ["serve"]
-
 PASSWORD = "WHOSIN_PASSWORD"
 _NEEDED = ("fastapi", "uvicorn", "python_multipart", "jinja2")
 

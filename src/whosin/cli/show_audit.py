@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from whosin.auditing import Audit
     from whosin.guarantees import Guarantee
 
-__all__ = ["show"]
-
 Facts = Mapping[str, Any]
 
 COLOURS = {"leak": "red", "exceeds": "red", "within": "green", "no verdict": "red"}

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["NAMES", "numbers_of", "statistics_of"]
-
 Array = NDArray[np.float64]
 
 NAMES = ("count", "histogram", "quantiles", "regression")

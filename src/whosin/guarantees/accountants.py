@@ -20,8 +20,6 @@ from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
 
-__all__ = ["from_event", "from_opacus", "from_pld", "pairs_of"]
-
 _ORDERS = (*(1.0 + x / 10.0 for x in range(1, 100)), *range(11, 64), 80, 128, 256, 512, 1024)
 
 

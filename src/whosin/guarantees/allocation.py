@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from whosin.guarantees.losses import sums_outwards
 from whosin.numerics.sums import sums_of_draws
 
-__all__ = ["allocation_law"]
-
 Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 

@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.answers import Answer, CurveAnswer
-from whosin.errors import check_prior
+from whosin.errors import InputTypeError, check_prior, short_repr
 from whosin.numerics.rounding import at_least, at_most, percent_down, percent_up
 from whosin.risks import Risk
 from whosin.roc import Roc
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["NEIGHBOURS", "Guarantee", "Promised", "belief_after", "in_words"]
 
 Other = TypeVar("Other", bound="Guarantee")
 
@@ -116,6 +114,13 @@ class Guarantee(CurveAnswer):
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+def check_guarantee(value: Any) -> Guarantee:
+    """Return ``value`` if it is a guarantee."""
+    if not isinstance(value, Guarantee):
+        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {short_repr(value)}")
+    return value
 
 
 def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:

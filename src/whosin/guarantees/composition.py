@@ -50,8 +50,6 @@ from whosin.guarantees.steps import sampled_divergence, step_of
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["NO_COMPOSITION", "Composition", "compose", "profile_of_laws", "together", "why_not"]
-
 Array = NDArray[np.float64]
 Pair = tuple[Callable[[float], Any], float, float]
 """Law of the privacy loss of a worst pair, rounded up onto a grid of the given spacing; the range of finite losses."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,6 @@ from whosin.errors import ImplicationError, InputError, check_choice, check_numb
 from whosin.guarantees.base import Guarantee
 from whosin.numerics.rounding import percent_up
 from whosin.roc import Roc
-
-__all__ = ["ADJACENCIES", "ApproxDP", "DifferentialPrivacy", "GaussianDP", "PureDP"]
 
 Adjacency = Literal["add_remove", "replace", "zero_out"]
 ADJACENCIES = ("add_remove", "replace", "zero_out")
@@ -49,6 +47,9 @@ class DifferentialPrivacy(Guarantee):
     @property
     def _adjacency(self) -> str:
         return str(getattr(self, "adjacency", "add_remove"))
+
+    def _set(self, **values: Any) -> None:
+        super()._set(**values, adjacency=check_choice("adjacency", getattr(self, "adjacency", ""), ADJACENCIES))
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -139,7 +140,6 @@ class ApproxDP(DifferentialPrivacy):
         self._set(
             epsilon=check_number("epsilon", self.epsilon, low=0.0),
             delta=check_probability("delta", self.delta),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
         )
 
     def _build_roc(self) -> Roc:
@@ -182,10 +182,7 @@ class PureDP(DifferentialPrivacy):
     adjacency: Adjacency = "add_remove"
 
     def __post_init__(self) -> None:
-        self._set(
-            epsilon=check_number("epsilon", self.epsilon, low=0.0),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
-        )
+        self._set(epsilon=check_number("epsilon", self.epsilon, low=0.0))
 
     @property
     def delta(self) -> float:
@@ -223,10 +220,7 @@ class GaussianDP(DifferentialPrivacy):
     adjacency: Adjacency = "add_remove"
 
     def __post_init__(self) -> None:
-        self._set(
-            mu=check_number("mu", self.mu, low=0.0),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
-        )
+        self._set(mu=check_number("mu", self.mu, low=0.0))
 
     def _build_roc(self) -> Roc:
         return shifted_normal_roc(self.mu)

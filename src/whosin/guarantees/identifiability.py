@@ -13,11 +13,9 @@ from fractions import Fraction
 
 from whosin.errors import InputError, check_number, check_whole
 from whosin.guarantees.base import Guarantee
-from whosin.guarantees.close import log_above
+from whosin.guarantees.close_pairs import log_above
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
-
-__all__ = ["MOST_CANDIDATES", "DifferentialIdentifiability"]
 
 MOST_CANDIDATES = 10**300
 """More than this are no float."""

@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 from whosin.numerics.sums import power_of, sums_of_draws
 from whosin.roc import Roc
 
-__all__ = [
-    "MOST_POINTS",
-    "composed_law",
-    "deltas_of_law",
-    "law_of_divergence",
-    "roc_of_law",
-    "roc_of_losses",
-    "sums_outwards",
-]
-
 Array = NDArray[np.float64]
 
 MOST_POINTS = 2**21

@@ -15,12 +15,10 @@ from typing import Literal
 
 from whosin.errors import InputTypeError, check_choice, check_number
 from whosin.guarantees.base import Guarantee
-from whosin.guarantees.close import log_above
+from whosin.guarantees.close_pairs import log_above
 from whosin.guarantees.dp import close_pair_roc
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
-
-__all__ = ["FAMILIES", "MembershipPrivacy"]
 
 FAMILIES = ("independent", "bounded", "uniform", "prior")
 

@@ -15,8 +15,6 @@ from whosin.guarantees.base import Guarantee
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
 
-__all__ = ["MIP"]
-
 
 @dataclass(frozen=True)
 class MIP(Guarantee):

@@ -15,8 +15,6 @@ from whosin.guarantees.base import Guarantee
 from whosin.guarantees.dp import close_pair_advantage, close_pair_roc
 from whosin.roc import Roc
 
-__all__ = ["PMP"]
-
 
 @dataclass(frozen=True)
 class PMP(Guarantee):

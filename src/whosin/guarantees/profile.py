@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_probability
-from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy
+from whosin.errors import InputError, InputTypeError, check_number, check_probability
+from whosin.guarantees.dp import Adjacency, DifferentialPrivacy
 from whosin.roc import Roc
-
-__all__ = ["PrivacyProfile", "TradeOff", "check_numbers", "profile_roc"]
 
 _UP = 1.0 + 2.0**-50
 """Lines are raised by what their exponentials can have lost."""
@@ -55,7 +53,6 @@ class PrivacyProfile(DifferentialPrivacy):
         self._set(
             epsilons=tuple(check_number("epsilons", value, low=0.0) for value in epsilons),
             deltas=_as_many("deltas", self.deltas, len(epsilons)),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
             outsider_deltas=None
             if self.outsider_deltas is None
             else _as_many("outsider_deltas", self.outsider_deltas, len(epsilons)),
@@ -118,10 +115,7 @@ class TradeOff(DifferentialPrivacy):
         roc: Any = Roc(**self.roc) if isinstance(self.roc, Mapping) else self.roc
         if not isinstance(roc, Roc) or roc.vertices is None:
             raise InputTypeError(f"roc must be a Roc with corners, such as Roc([0, 0.2], [0.1, 0.5]), got {roc!r}")
-        self._set(
-            roc=roc.hull(),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
-        )
+        self._set(roc=roc.hull())
 
     def _build_roc(self) -> Roc:
         return self.roc

@@ -17,12 +17,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_choice, check_number
-from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy
+from whosin.errors import InputError, check_number
+from whosin.guarantees.dp import Adjacency, DifferentialPrivacy
 from whosin.guarantees.profile import check_numbers, profile_roc
 from whosin.roc import Roc
-
-__all__ = ["RenyiDP", "ZeroConcentratedDP", "epsilon_of_orders", "renyi_at"]
 
 Array = NDArray[np.float64]
 
@@ -71,11 +69,7 @@ class RenyiDP(DifferentialPrivacy):
                 f"orders ({len(set(orders))} different) and {len(found)} epsilons"
             )
         pairs = sorted(zip(orders, found, strict=True))
-        self._set(
-            orders=tuple(order for order, _ in pairs),
-            epsilons=tuple(value for _, value in pairs),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
-        )
+        self._set(orders=tuple(order for order, _ in pairs), epsilons=tuple(value for _, value in pairs))
 
     def _build_roc(self) -> Roc:
         return _renyi_roc(tuple(self.orders), tuple(self.epsilons))
@@ -101,10 +95,7 @@ class ZeroConcentratedDP(DifferentialPrivacy):
     adjacency: Adjacency = "add_remove"
 
     def __post_init__(self) -> None:
-        self._set(
-            rho=check_number("rho", self.rho, low=0.0),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
-        )
+        self._set(rho=check_number("rho", self.rho, low=0.0))
 
     def at(self, orders: Sequence[float]) -> RenyiDP:
         """Return what it says of these orders."""

@@ -22,12 +22,10 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, check_choice, check_number, check_whole
 from whosin.guarantees.allocation import allocation_law
-from whosin.guarantees.dp import ADJACENCIES, Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
+from whosin.guarantees.dp import Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
 from whosin.guarantees.losses import composed_law, law_of_divergence, roc_of_law
 from whosin.guarantees.steps import highest_loss, outsider_divergence, sampled_divergence, step_of
 from whosin.roc import Roc
-
-__all__ = ["DPSGD", "SAMPLINGS", "grid_step", "run_roc"]
 
 Array = NDArray[np.float64]
 
@@ -93,7 +91,6 @@ class DPSGD(DifferentialPrivacy):
             sample_rate=check_number("sample_rate", self.sample_rate, low=0.0, high=1.0),
             steps=check_whole("steps", self.steps, high=MOST_STEPS),
             sampling=check_choice("sampling", self.sampling, SAMPLINGS),
-            adjacency=check_choice("adjacency", self.adjacency, ADJACENCIES),
         )
         if self.sampling == "random_allocation" and self.sample_rate > 0.0:
             batches = 1.0 / self.sample_rate
@@ -237,7 +234,7 @@ def grid_step(noise: float, rate: float, steps: int) -> float:
     return max(wanted, (highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6, 1e-12)
 
 
-def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0, closed_form: bool = True) -> Roc:
+def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0) -> Roc:
     """Return the curve of a run, exact or never below the truth, on a grid that is coarser by a factor."""
     if run.mu is not None:
         return shifted_normal_roc(run.mu)
@@ -246,7 +243,7 @@ def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0, closed_
         return line if run.sampling != "random_allocation" else Roc([0.0], [1.0])
     if run.sampling == "random_allocation":
         return _allocated_roc(run, outsider)
-    if run.steps == 1 and closed_form and run.adjacency == "add_remove":
+    if run.steps == 1 and run.adjacency == "add_remove":
         one = _one_step_roc(_effective_noise(run), run.sample_rate)
         return one.reversed() if outsider else one
     return _composed_roc(run, outsider, coarser)

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from whosin.guarantees.dp import shifted_normal_excess
 
-__all__ = ["Step", "highest_loss", "outsider_divergence", "sampled_divergence", "step_of"]
-
 Array = NDArray[np.float64]
 Divergence = Callable[[Array], Array]
 

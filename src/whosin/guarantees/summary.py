@@ -6,8 +6,6 @@ from typing import Any
 
 from whosin.guarantees.base import Guarantee, belief_after
 
-__all__ = ["facts"]
-
 _FPRS = (0.0001, 0.001, 0.01, 0.1)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from whosin.answers import card
+from whosin.answers import Said
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.guarantees import MIP, Guarantee
 from whosin.ledger.entries import MOST_ENTRIES, Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
@@ -19,11 +19,9 @@ from whosin.ledger.promises import promise_from_dict
 from whosin.ledger.store import Session, Store
 from whosin.ledger.totals import Budget, Total, groups, related, total_of
 
-__all__ = ["Ledger", "Verification"]
-
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Said):
     """Whether the chain of hashes holds.
 
     Examples
@@ -56,9 +54,6 @@ class Verification:
         if self.intact:
             return f"{held}, the chain holds; head {self.head}"
         return f"{held}, the chain is broken: {'; '.join(self.problems)}"
-
-    def _repr_html_(self) -> str:
-        return card(str(self))
 
 
 class Ledger:

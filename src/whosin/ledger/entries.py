@@ -11,24 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from whosin.answers import card
+from whosin.answers import Said
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees import Guarantee
+from whosin.guarantees.base import check_guarantee
 from whosin.ledger.problems import LedgerError
 from whosin.ledger.promises import promise_from_dict, promise_to_dict
-
-__all__ = [
-    "ACTIONS",
-    "MOST_ENTRIES",
-    "Entry",
-    "audit_summary",
-    "body_of",
-    "check_dataset",
-    "check_text",
-    "fingerprint_of",
-    "hash_of",
-    "plain_json",
-]
 
 ACTIONS = ("release", "same people", "retraction")
 LONGEST = 2000
@@ -41,7 +29,7 @@ _AUDIT = ("prior", "members", "non_members", "query", "kind", "assignment", "met
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Said):
     """One line of the ledger.
 
     Examples
@@ -102,9 +90,6 @@ class Entry:
         }[self.action]
         return f"{self.number} {self.at:%Y-%m-%d %H:%M} UTC {self.action}: {what}"
 
-    def _repr_html_(self) -> str:
-        return card(str(self))
-
     @classmethod
     def from_row(cls, number: int, body: str, previous: str, hash: str) -> Entry:
         """Return a stored line; what does not read as one is an error that names its number."""
@@ -153,8 +138,8 @@ def body_of(action: str, **values: Any) -> dict[str, Any]:
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InputTypeError(f"at must be a datetime with a time zone, got {at!r}")
     guarantee = values.pop("guarantee", None)
-    if guarantee is not None and not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be a guarantee such as PureDP(1.0), or None, got {guarantee!r}")
+    if guarantee is not None:
+        check_guarantee(guarantee)
     body: dict[str, Any] = {"action": action, "at": moment.astimezone(UTC).isoformat(timespec="microseconds")}
     for key, value in values.items():
         if value is None or value is False:

@@ -13,8 +13,6 @@ from whosin.parallel.storage import user_folder
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
 
-__all__ = ["VARIABLE", "Place", "default_path"]
-
 VARIABLE = "WHOSIN_LEDGER"
 _DRIVERS = {
     "postgres": "postgresql+psycopg",

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from whosin.errors import WhosinError
 
-__all__ = ["BudgetError", "LedgerError"]
-
 
 class LedgerError(WhosinError):
     """The ledger cannot be read or written, or is not what it was. Never shows a password."""

@@ -12,8 +12,6 @@ from whosin.errors import InputTypeError
 from whosin.guarantees import Guarantee
 from whosin.ledger.problems import LedgerError
 
-__all__ = ["VERSION", "promise_from_dict", "promise_to_dict"]
-
 VERSION = 1
 _KNOWN: dict[str, type[Guarantee]] = {
     name: getattr(guarantees, name) for name in guarantees.__all__ if name != "Guarantee"

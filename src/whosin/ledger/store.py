@@ -33,8 +33,6 @@ from whosin.ledger.problems import LedgerError
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
-__all__ = ["SCHEMA", "Session", "Store"]
-
 SCHEMA = 1
 META, ENTRIES = "whosin_ledger_meta", "whosin_ledger_entries"
 WAIT = 60

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.answers import card
+from whosin.answers import Answer
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
 from whosin.guarantees.base import NEIGHBOURS
@@ -16,8 +16,6 @@ from whosin.ledger.entries import Entry
 from whosin.ledger.problems import BudgetError
 from whosin.ledger.store import Session
 from whosin.numerics.rounding import at_most
-
-__all__ = ["Budget", "Total", "groups", "related", "total_of"]
 
 MOST_DELTA = 1e-3
 """Of a total under a budget that names none."""
@@ -103,7 +101,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Total:
+class Total(Answer):
     """What the releases from the same people promise together.
 
     Examples
@@ -264,9 +262,6 @@ class Total:
         assert self.composed is not None
         shown = f"ε at most {at_most(self.composed.epsilon, 6)} at δ = {self.composed.delta:g}"
         return f"{count}: {shown}, advantage at most {at_most(self.composed.advantage, 6)}"
-
-    def _repr_html_(self) -> str:
-        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def total_of(entries: Sequence[Entry], retractions: Sequence[Entry], *, delta: float | None = None) -> Total:

@@ -18,8 +18,6 @@ from whosin.mechanisms.base import Records
 from whosin.mechanisms.secure import gaussian, norm_exponential
 from whosin.mechanisms.sources import SecureSource, Source
 
-__all__ = ["AdditiveMechanism", "Gaussian", "Laplace", "NormExponential"]
-
 Adjacency = Literal["add_remove", "replace"]
 Answer = float | NDArray[np.float64]
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError, check_callable
 from whosin.mechanisms.sources import SecureSource, Source, check_source
 
-__all__ = ["MAX_CELLS", "CallableMechanism", "FiniteMechanism"]
-
 MAX_CELLS = 2 * 10**8
 """Largest table (data sets × outputs) of probabilities that is held in memory."""
 

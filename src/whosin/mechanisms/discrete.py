@@ -25,8 +25,6 @@ from whosin.guarantees.dp import dp_of
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records, check_cells
 from whosin.mechanisms.sources import SecureSource, Source, check_source
 
-__all__ = ["Exponential", "KMax", "RandomizedResponse", "Subsampled"]
-
 
 class RandomizedResponse(FiniteMechanism):
     """Answer a yes/no question about the data: truly marked with probability δ, otherwise right with odds e^ε to 1.

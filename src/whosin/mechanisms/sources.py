@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputTypeError, check_number, check_whole
 
-__all__ = ["SecureSource", "SeededSource", "Source"]
-
 Size = int | tuple[int, ...]
 Words = NDArray[np.uint64]
 

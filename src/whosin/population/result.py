@@ -153,7 +153,7 @@ class PopulationPrivacy(Promised):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw each record's ε̃ in rising order against the worst-case lines; return the axes."""
-        from whosin.plots.population import PopulationDisplay
+        from whosin.plots import draw_population
 
         lines = {
             "as labelled": self.dp.epsilon,
@@ -162,8 +162,7 @@ class PopulationPrivacy(Promised):
         }
         if self.at_least and not self.exact:
             lines["the largest ε̃ is at least"] = self.at_least
-        axes: Axes = PopulationDisplay(np.sort(self.per_record), lines).plot(ax=ax).ax_
-        return axes
+        return draw_population(ax, np.sort(self.per_record), lines)
 
 
 def _label(promise: PureDP | ApproxDP) -> str:

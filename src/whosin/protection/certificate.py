@@ -14,8 +14,6 @@ from whosin.guarantees.base import Promised
 from whosin.numerics.rounding import percent_down, percent_up
 from whosin.protection.together import JointCertificate, joined
 
-__all__ = ["Certificate", "Release"]
-
 Array = NDArray[np.float64]
 
 NOT_PROTECTED = (

@@ -21,8 +21,6 @@ from whosin.errors import InputError, InputTypeError, check_callable
 from whosin.protection.pool import LARGEST, Pool
 from whosin.tables import numeric_records
 
-__all__ = ["BlackBox", "Covariance", "Estimate", "Function", "Sum", "SumQuery", "as_estimator", "as_numbers"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

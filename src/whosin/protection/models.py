@@ -17,8 +17,6 @@ from whosin.errors import InputError, InputTypeError
 from whosin.protection.estimators import BlackBox
 from whosin.protection.pool import Pool
 
-__all__ = ["Model"]
-
 Array = NDArray[np.float64]
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError
 from whosin.numerics.shift import lengths
 
-__all__ = ["Ball", "Noise", "Plan", "check_centre"]
-
 Array = NDArray[np.float64]
 
 

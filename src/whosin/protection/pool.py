@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.population.pool import train_size, whose
 
-__all__ = ["LARGEST", "Draw", "Pool", "draw_of"]
-
 Indices = NDArray[np.int64]
 
 LARGEST = 1e300

@@ -17,8 +17,6 @@ from whosin.numerics.shift import divergence, scale_for
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import Draw
 
-__all__ = ["from_adjacent_bound", "from_ball", "from_moment_bound"]
-
 PROVED = "proved by the user"
 
 

@@ -19,6 +19,7 @@ from whosin.errors import (
     check_confidence,
     check_number,
     check_whole,
+    spawned,
 )
 from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
@@ -26,17 +27,15 @@ from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
 from whosin.population.pool import totals
 from whosin.protection.certificate import Certificate, Release
-from whosin.protection.coupled import from_replacements
 from whosin.protection.estimators import BlackBox, Sum
+from whosin.protection.one_replaced import from_replacements
 from whosin.protection.plan import Ball, Noise, Plan
 from whosin.protection.pool import LARGEST, Draw, draw_of
 from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment_bound
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
-from whosin.protection.several import Boxes, understand
+from whosin.protection.several import Boxes, as_estimators
 from whosin.protection.sums import from_pairs
 from whosin.protection.training import Failure, Progress, Trainer
-
-__all__ = ["protect"]
 
 Array = NDArray[np.float64]
 
@@ -161,7 +160,7 @@ def protect(
     MIP (η = 0.05, train fraction = 0.5)
     """
     source = _source(testing_source)
-    understood, pool = understand(estimator, records)
+    understood, pool = as_estimators(estimator, records)
     if person is not None:
         understood, pool = _by_person(understood, person), pool.by_person(person)
     draw = draw_of(len(pool), train_fraction)
@@ -259,7 +258,7 @@ def _plan_for_black_box(
         check_draws(eta, draw.per_divergence(eta) if average else eta, budget)
     total = pilot_size(budget.subsets) * (2 if average else 1) + budget.subsets
     budget = replace(budget, tick=_ticks(progress, total))
-    pilot_rng, rng = _generators(rng)
+    pilot_rng, rng = spawned(rng)
     shaped = noise.kind == "gaussian" and radius is None
     trainer, pilot = run_pilot(trainer, noise, budget, pilot_rng, shaped=shaped, centre=centre)
     if average:
@@ -280,16 +279,6 @@ def _checked(plan: Plan, eta: float) -> Plan:
     if not np.all(np.isfinite(plan.scale * np.asarray(plan.shape))):
         raise CalibrationError(f"eta={eta:g} asks for noise beyond the largest float: rescale the records")
     return plan
-
-
-def _generators(rng: Any) -> list[np.random.Generator]:
-    """Generators for the pilot and for the certification."""
-    try:
-        return np.random.default_rng(rng).spawn(2)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
-        ) from None
 
 
 def _ball(ball: Any) -> tuple[Array | None, float | None]:

@@ -4,8 +4,8 @@ For any constant c and every draw size, η ≤ E g(‖A(D) - c‖/s) over the dr
 given in and given out with the noise around c, each at the price of its own E g, and add up with the weights q and
 1 - q, both at least m. The statement holds for all records at once. Pilot subsets fix c (the coordinate-wise median),
 with Gaussian noise the shape of the scales by the mean deviations, and the stake of the test; certification subsets,
-independent of them, decide the scale (:mod:`whosin.protection.certify`). All subsets come from the pool, none from the
-records that are drawn for the release: a scale that depends on the draw gives members away.
+independent of them, decide the scale (:mod:`whosin.protection.smallest_noise`). All subsets come from the pool, none
+from the records that are drawn for the release: a scale that depends on the draw gives members away.
 
 No assumption is made about the estimator. It may be random, heavy-tailed or unstable; then it costs noise.
 """
@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 from whosin.errors import CalibrationError
 from whosin.numerics.betting import draws_needed
 from whosin.numerics.shift import lengths
-from whosin.protection.certify import ScaleTest
 from whosin.protection.plan import Ball, Noise, Plan, check_centre
 from whosin.protection.proved import from_ball
+from whosin.protection.smallest_noise import ScaleTest
 from whosin.protection.training import Failure, Seed, Trainer, collect, run, seeds_of
-
-__all__ = ["Budget", "Pilot", "check_draws", "from_subsets", "pilot_ball", "pilot_size", "run_pilot"]
 
 Array = NDArray[np.float64]
 

@@ -18,12 +18,10 @@ from whosin.errors import InputError
 from whosin.protection.estimators import BlackBox, Function, Sum, as_estimator, as_numbers
 from whosin.protection.pool import Pool
 
-__all__ = ["Boxes", "understand"]
-
 Array = NDArray[np.float64]
 
 
-def understand(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
+def as_estimators(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:
     """Return an estimator, or a list or dictionary of them, as a sum or a black box, and the pool on which it works."""
     if isinstance(estimator, Mapping):
         return _together(list(estimator.values()), [str(name) for name in estimator], records)

@@ -21,8 +21,6 @@ from whosin.protection.estimators import Sum
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
 
-__all__ = ["from_pairs"]
-
 Array = NDArray[np.float64]
 
 _ROUNDINGS = 8.0 * 2.0**-53

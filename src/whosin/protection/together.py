@@ -28,8 +28,6 @@ from whosin.numerics.rounding import at_most
 if TYPE_CHECKING:
     from whosin.protection.certificate import Certificate
 
-__all__ = ["JointCertificate", "joined"]
-
 EVERY_PAIR = ("adjacent bound", "ball")
 
 

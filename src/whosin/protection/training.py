@@ -20,8 +20,6 @@ from whosin.parallel.journal import Journal
 from whosin.protection.estimators import BlackBox, as_numbers
 from whosin.protection.pool import LARGEST, Draw, Pool
 
-__all__ = ["Failure", "Progress", "Trainer", "collect", "run", "seeds_of", "subset_of"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Progress = Callable[[float], None]

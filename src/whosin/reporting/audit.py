@@ -31,8 +31,6 @@ from whosin.reporting.preview import preview_blocks
 from whosin.reporting.provenance import Setting, reproduce
 from whosin.reporting.verdict_card import card_of, rows_within
 
-__all__ = ["LEFT_OUT", "audit_report", "low_rates", "numbers"]
-
 Facts = Mapping[str, Any]
 
 DRAWN, LISTED = 6, 30

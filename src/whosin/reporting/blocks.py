@@ -8,11 +8,6 @@ from typing import ClassVar
 
 from whosin.numerics.rounding import sentence
 
-__all__ = [
-    "Block", "Card", "Code", "Fold", "Grid", "Heading", "Items", "Picture", "Pictures", "Report", "Section", "Text",
-    "assumed", "untested",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Text:
@@ -139,6 +134,11 @@ class Section:
     """Whether half the width suffices, beside another section, where there is room."""
     folded: bool = False
     """Whether it is opened by who wants to read it."""
+
+
+def question(text: str) -> Section:
+    """Return the section on what was asked."""
+    return Section("question", "The question", [Text(text)])
 
 
 def assumed(lines: Sequence[str], *before: Block) -> Section:

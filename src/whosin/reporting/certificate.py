@@ -9,11 +9,9 @@ import numpy as np
 
 from whosin.numerics.rounding import confidence, count, percent_up, sentence
 from whosin.protection import Certificate, Release
-from whosin.reporting.blocks import Block, Code, Grid, Report, Section, Text, assumed, untested
+from whosin.reporting.blocks import Block, Code, Grid, Report, Section, Text, assumed, question, untested
 from whosin.reporting.promise import promise_numbers, promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["certificate_report"]
 
 MOST_NUMBERS = 50
 """Released numbers that are printed."""
@@ -23,7 +21,11 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
     """Return the report of a certificate, with the released value if it is known and small."""
     certificate = result.certificate if isinstance(result, Release) else result
     sections = [
-        Section("question", "The question", [Text(_question(certificate))]),
+        question(
+            f"The {certificate.estimator} of {count(certificate.train_size)} records, drawn at random from a pool of "
+            f"{count(certificate.records)}, is released with noise. How well can somebody who knows the whole pool, "
+            "and sees the release, tell whether a given record was drawn?"
+        ),
         Section("answer", "The answer", _answer(certificate)),
     ]
     if isinstance(result, Release):
@@ -46,31 +48,17 @@ def certificate_report(result: Release | Certificate, setting: Setting) -> Repor
     )
 
 
-def _question(certificate: Certificate) -> str:
-    return (
-        f"The {certificate.estimator} of {count(certificate.train_size)} records, drawn at random from a pool of "
-        f"{count(certificate.records)}, is released with noise. How well can somebody who knows the whole pool, and "
-        "sees the release, tell whether a given record was drawn?"
-    )
-
-
 def _answer(certificate: Certificate) -> list[Block]:
     blind = max(certificate.mip.train_fraction, 1.0 - certificate.mip.train_fraction)
     chance = "" if certificate.confidence_level is None else f" ({confidence(certificate.confidence_level)} confidence)"
     right = percent_up(min(1.0, blind + certificate.mip.eta))
-    blocks: list[Block] = [
-        Text(
-            f"Any attacker is right about a given record at most {right} of the time{chance}; without looking it is "
-            f"{percent_up(blind)}.",
-            "answer",
-        )
-    ]
-    if certificate.test_mode:
-        blocks.insert(
-            0,
-            Text("TEST MODE: the draw and the noise came from a seed. Nobody is protected by this release.", "warning"),
-        )
-    return [*blocks, Text(certificate.explain())]
+    seeded = "TEST MODE: the draw and the noise came from a seed. Nobody is protected by this release."
+    said = (
+        f"Any attacker is right about a given record at most {right} of the time{chance}; without looking it is "
+        f"{percent_up(blind)}."
+    )
+    warned = [Text(seeded, "warning")] if certificate.test_mode else []
+    return [*warned, Text(said, "answer"), Text(certificate.explain())]
 
 
 def _value(release: Release) -> list[Block]:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from whosin.auditing import Comparison, OneRunComparison
 from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, percent_down, percent_up
-from whosin.reporting.blocks import Block, Fold, Grid, Report, Section, Text, assumed, untested
+from whosin.reporting.blocks import Block, Fold, Grid, Report, Section, Text, assumed, question, untested
 from whosin.reporting.promise import promise_pictures
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["comparison_report", "promised_against_measured"]
 
 
 def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -> Report:
     """Return the report of the verdict; how the measurement was obtained stands in the report of the audit."""
     guarantee = result.guarantee
     sections = (
-        Section(
-            "question",
-            "The question",
-            [Text(f"{guarantee} was promised, and attacks were measured. Do the two fit together?")],
-        ),
+        question(f"{guarantee} was promised, and attacks were measured. Do the two fit together?"),
         Section("answer", "The answer", promised_against_measured(result, prior=0.5)),
         Section("picture", "The picture of the promise", promise_pictures(guarantee)),
         assumed(
@@ -34,6 +31,13 @@ def comparison_report(result: Comparison | OneRunComparison, setting: Setting) -
         ),
     )
     return Report("Does the measurement fit the promise?", "report of a promise and a measurement", sections)
+
+
+def held_against(result: Any, setting: Setting) -> Iterator[Section]:
+    """Return the section that holds a measurement against the promise, if there is one."""
+    if setting.guarantee is not None:
+        found = promised_against_measured(result.compare(setting.guarantee), prior=0.5)
+        yield Section("promise", "Promised versus measured", found)
 
 
 def promised_against_measured(found: Comparison | OneRunComparison, prior: float) -> list[Block]:

@@ -14,8 +14,6 @@ from whosin.numerics.rounding import confidence, percent, percent_down, percent_
 from whosin.reporting.blocks import Picture, Pictures
 from whosin.reporting.painting import RATES, Axis, Line, chart
 
-__all__ = ["curve_picture", "measured_curve", "posterior_picture", "roc_pictures"]
-
 READ_AT = (0.01, 0.1)
 """False positive rates at which the words beside a picture read the curve."""
 LOWEST = 1e-5

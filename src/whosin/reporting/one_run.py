@@ -8,12 +8,10 @@ import numpy as np
 
 from whosin.auditing import OneRunAudit
 from whosin.numerics.rounding import at_least, confidence, count, percent, percent_up
-from whosin.reporting.blocks import Grid, Picture, Pictures, Report, Section, Text, assumed, untested
-from whosin.reporting.comparison import promised_against_measured
+from whosin.reporting.blocks import Grid, Picture, Pictures, Report, Section, Text, assumed, question, untested
+from whosin.reporting.comparison import held_against
 from whosin.reporting.painting import Axis, Line, as_percent, chart
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["one_run_report"]
 
 CLAIMS = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Values of ε whose chance is shown."""
@@ -27,23 +25,15 @@ def one_run_report(result: OneRunAudit, setting: Setting) -> Report:
 
 
 def _sections(result: OneRunAudit, setting: Setting) -> Iterator[Section]:
-    yield Section(
-        "question",
-        "The question",
-        [
-            Text(
-                f"A model was trained on data into which {count(result.canaries)} made-up records (canaries) were put, "
-                "each or not by the toss of a coin. Somebody who sees the model guesses which ones went in. A small ε "
-                "allows only so many right guesses: how small can the ε of this training be?"
-            )
-        ],
+    yield question(
+        f"A model was trained on data into which {count(result.canaries)} made-up records (canaries) were put, each or "
+        "not by the toss of a coin. Somebody who sees the model guesses which ones went in. A small ε allows only so "
+        "many right guesses: how small can the ε of this training be?"
     )
     yield Section("answer", "The answer", [Text(_in_one_sentence(result), "answer"), Text(result.explain())])
     yield Section("picture", "The picture", [Text(_READ), Pictures([_picture(result)])])
     yield Section("numbers", "The numbers", [_ways(result), _claims(result)])
-    if setting.guarantee is not None:
-        found = promised_against_measured(result.compare(setting.guarantee), prior=0.5)
-        yield Section("promise", "Promised versus measured", found)
+    yield from held_against(result, setting)
     yield assumed(result.assumes)
     yield untested(_UNTESTED)
     yield reproduce(

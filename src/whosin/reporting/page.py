@@ -31,8 +31,6 @@ from whosin.reporting.provenance import Setting
 from whosin.reporting.retrained import retrained_report
 from whosin.reporting.several import several_report
 
-__all__ = ["report"]
-
 Measured = Audit | OneRunAudit | RetrainedAudit
 Single = Measured | Comparison | OneRunComparison | Guarantee | PopulationPrivacy | Release | Certificate
 Result = Single | Mapping[str, Audit]
@@ -145,32 +143,21 @@ def report(
     (True, True)
     """
     target = None if path is None else _check_path(path, force)
-    setting = Setting(
-        _check_guarantee(result, guarantee),
-        _check_ids(result, ids, individuals),
-        _check_text("command", command),
-        _check_date(date),
-        ids is not None if individuals is None else _check_individuals(individuals),
-        _check_files(files),
-    )
-    heading = _check_text("title", title)
+    _check_result(result)
+    _check_options(title=title, command=command, individuals=individuals, files=files, date=date, guarantee=guarantee)
+    _check_guarantee(result, guarantee)
+    named = ids is not None if individuals is None else bool(individuals)
+    day = datetime.datetime.now(datetime.UTC).date() if date is None else datetime.date(date.year, date.month, date.day)
+    setting = Setting(guarantee, _check_ids(result, ids, individuals), command, day, named, files or {})
     if find_spec("jinja2") is None:
         raise missing_extra("reports need Jinja2", "report")
-    page = _render(_build(result, setting), heading, setting.date, _names_records(result, setting))
+    content = next(make for kind, make in _REPORTS if isinstance(result, kind))(result, setting)
+    names_records = named and isinstance(result, Audit | RetrainedAudit | PopulationPrivacy)
+    page = _render(content, title, day, names_records)
     if target is None:
         return page
     _write(target, to_pdf(page) if target.suffix.lower() == ".pdf" else page.encode("utf-8"), force)
     return target
-
-
-def _build(result: Result, setting: Setting) -> Report:
-    make = next(make for kind, make in _REPORTS if isinstance(result, kind))
-    return make(result, setting)
-
-
-def _names_records(result: Result, setting: Setting) -> bool:
-    """Whether the page names exposed records, by row number or id."""
-    return setting.individuals and isinstance(result, Audit | RetrainedAudit | PopulationPrivacy)
 
 
 def _render(content: Report, title: str | None, date: datetime.date, named: bool) -> str:
@@ -264,21 +251,9 @@ def _check_result(result: Any) -> None:
         )
 
 
-def _check_guarantee(result: Any, guarantee: Any) -> Guarantee | None:
-    _check_result(result)
-    if guarantee is None:
-        return None
-    if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {_glimpse(guarantee)}")
-    if not isinstance(result, Measured | Mapping):
+def _check_guarantee(result: Any, guarantee: Any) -> None:
+    if guarantee is not None and not isinstance(result, Measured | Mapping):
         raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
-    return guarantee
-
-
-def _check_individuals(individuals: Any) -> bool:
-    if not isinstance(individuals, bool | np.bool_):
-        raise InputTypeError(f"individuals must be True or False, got {_glimpse(individuals)}")
-    return bool(individuals)
 
 
 def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | None:
@@ -304,30 +279,26 @@ def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | No
     return names
 
 
-def _check_files(files: Any) -> Mapping[str, str]:
-    if files is None:
-        return {}
-    if not isinstance(files, Mapping) or not all(isinstance(part, str) for item in files.items() for part in item):
-        raise InputTypeError(f"files must be a mapping of roles to names, got {_glimpse(files)}")
-    return files
+_KINDS: dict[str, tuple[Any, str]] = {
+    "title": (str, "text"),
+    "command": (str, "text"),
+    "individuals": (bool | np.bool_, "True or False"),
+    "files": (Mapping, "a mapping of roles to names"),
+    "date": (datetime.date, "a datetime.date"),
+    "guarantee": (Guarantee, "one of whosin's guarantees"),
+}
+"""What each option must be, by type and in words."""
 
 
-def _check_text(name: str, text: Any) -> str | None:
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise InputTypeError(f"{name} must be text, got {_glimpse(text)} of type {type(text).__name__}")
-    if not text.strip():
-        raise InputError(f"{name} must be text, got {text!r}")
-    return text
-
-
-def _check_date(date: Any) -> datetime.date:
-    if date is None:
-        return datetime.datetime.now(datetime.UTC).date()
-    if not isinstance(date, datetime.date):
-        raise InputTypeError(f"date must be a datetime.date, got {_glimpse(date)} of type {type(date).__name__}")
-    return date.date() if isinstance(date, datetime.datetime) else date
+def _check_options(**options: Any) -> None:
+    for name, value in options.items():
+        kind, words = _KINDS[name]
+        if value is not None and not isinstance(value, kind):
+            raise InputTypeError(f"{name} must be {words}, got {_glimpse(value)} of type {type(value).__name__}")
+        if isinstance(value, str) and not value.strip():
+            raise InputError(f"{name} must be {words}, got {value!r}")
+    if not all(isinstance(part, str) for item in (options["files"] or {}).items() for part in item):
+        raise InputTypeError(f"files must be a mapping of roles to names, got {_glimpse(options['files'])}")
 
 
 def _glimpse(value: Any) -> str:

@@ -17,20 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.numerics.rounding import about, at_least, at_most, clean, count
 
-__all__ = [
-    "RATES",
-    "Axis",
-    "Interval",
-    "Line",
-    "as_percent",
-    "bars",
-    "chart",
-    "gauge",
-    "histogram",
-    "intervals",
-    "people",
-]
-
 Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 440.0, 300.0

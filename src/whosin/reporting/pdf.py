@@ -11,8 +11,6 @@ from pathlib import Path
 
 from whosin.errors import MissingExtraError
 
-__all__ = ["check_pdf", "to_pdf"]
-
 BROWSERS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "microsoft-edge", "msedge",
 )  # fmt: skip

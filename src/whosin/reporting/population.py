@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from whosin.numerics.rounding import about, at_least, at_most, clean, confidence, count, percent_up
 from whosin.population import PopulationPrivacy
 from whosin.reporting.audit import LEFT_OUT
-from whosin.reporting.blocks import Block, Grid, Picture, Pictures, Report, Section, Text, assumed, untested
+from whosin.reporting.blocks import Block, Grid, Picture, Pictures, Report, Section, Text, assumed, question, untested
 from whosin.reporting.painting import Axis, Line, chart
 from whosin.reporting.promise import NOT_PROMISED
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["population_report"]
 
 LISTED = 20
 SHARES = (0.5, 0.75, 0.9, 0.99, 1.0)
@@ -28,24 +26,23 @@ _ATTACKERS = {
 
 def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
     """Return the report of a mechanism on one pool of records."""
+    how = (
+        f"Mechanism: {result.mechanism}. Method: {result.method}. Sensitivity {_listed(result.sensitivity)}, "
+        f"{'λ' if result.mechanism == 'exponential' else 'scale of the noise'} {_listed(result.noise_scale)}."
+    )
     sections = (
-        Section("question", "The question", [Text(_question(result))]),
+        question(
+            f"A mechanism ({result.mechanism}) is labelled with ε = {at_most(result.dp.epsilon)}. The label speaks of "
+            f"somebody who knows everybody else in the data. What does it mean for {count(result.train_size)} records "
+            f"that were drawn at random from these {count(result.records)}, and somebody who knows all "
+            f"{count(result.records)} but not who was drawn?"
+        ),
         Section("answer", "The answer", _answer(result)),
         Section("picture", "The picture", _picture(result)),
         Section("who", "Who is at risk", _at_risk(result, setting)),
         assumed(result.assumes),
         untested(NOT_PROMISED, "What was not tested, and is not promised"),
-        Section(
-            "method",
-            "How it was computed",
-            [
-                Text(
-                    f"Mechanism: {result.mechanism}. Method: {result.method}. Sensitivity "
-                    f"{_listed(result.sensitivity)}, {_scale_name(result)} {_listed(result.noise_scale)}."
-                )
-            ],
-            folded=True,
-        ),
+        Section("method", "How it was computed", [Text(how)], folded=True),
         reproduce(
             setting,
             call=f"wi.population.{result.mechanism}(records, epsilon={result.dp.epsilon!r}, …)",
@@ -55,15 +52,6 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
     return Report("What does the privacy parameter mean on these records?", "report of a population", sections)
 
 
-def _question(result: PopulationPrivacy) -> str:
-    return (
-        f"A mechanism ({result.mechanism}) is labelled with ε = {at_most(result.dp.epsilon)}. The label speaks of "
-        f"somebody who knows everybody else in the data. What does it mean for {count(result.train_size)} records that "
-        f"were drawn at random from these {count(result.records)}, and somebody who knows all {count(result.records)} "
-        "but not who was drawn?"
-    )
-
-
 def _answer(result: PopulationPrivacy) -> list[Block]:
     chance = "" if result.confidence_level is None else f", with {confidence(result.confidence_level)} confidence"
     drawn = result.train_size / result.records
@@ -71,16 +59,8 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
     rows = []
     for name, attacker in _ATTACKERS.items():
         promise = getattr(result, name)
-        delta = getattr(promise, "delta", 0.0)
-        rows.append(
-            (
-                attacker,
-                at_most(promise.epsilon),
-                f"{delta:g}",
-                percent_up(promise.accuracy(drawn)),
-                at_most(promise.advantage),
-            )
-        )
+        pair = at_most(promise.epsilon), f"{getattr(promise, 'delta', 0.0):g}"
+        rows.append((attacker, *pair, percent_up(promise.accuracy(drawn)), at_most(promise.advantage)))
     return [
         Text(
             f"Somebody who knows these records, and not who was drawn, guesses right at most {right} of the time "
@@ -183,7 +163,3 @@ def _at_risk(result: PopulationPrivacy, setting: Setting) -> list[Block]:
 
 def _listed(values: float | tuple[float, ...]) -> str:
     return " and ".join(f"{value:.6g}" for value in np.atleast_1d(values))
-
-
-def _scale_name(result: PopulationPrivacy) -> str:
-    return "λ" if result.mechanism == "exponential" else "scale of the noise"

@@ -9,8 +9,6 @@ from typing import Any
 from whosin.numerics.rounding import NOT_MEASURED, capital, clean, count
 from whosin.reporting.blocks import Block, Grid, Items, Text
 
-__all__ = ["preview_blocks"]
-
 ROLES = {
     "train": "training rows",
     "holdout": "held-out rows",

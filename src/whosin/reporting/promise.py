@@ -5,11 +5,9 @@ from __future__ import annotations
 from whosin.guarantees import Guarantee
 from whosin.guarantees.base import belief_after
 from whosin.numerics.rounding import at_most, percent, percent_down, percent_up
-from whosin.reporting.blocks import Block, Grid, Pictures, Report, Section, Text, assumed, untested
+from whosin.reporting.blocks import Block, Grid, Pictures, Report, Section, Text, assumed, question, untested
 from whosin.reporting.curves import posterior_picture, roc_pictures
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["NOT_PROMISED", "guarantee_report", "promise_numbers", "promise_pictures"]
 
 PRIORS = (0.001, 0.01, 0.1, 0.5, 0.9)
 LOW_RATES = (0.0001, 0.001, 0.01, 0.1)
@@ -24,18 +22,16 @@ NOT_PROMISED = (
 
 def guarantee_report(guarantee: Guarantee, setting: Setting) -> Report:
     """Return the report of one promise."""
+    right = (
+        f"Whoever gives a record an even chance of being in the data guesses right at most "
+        f"{percent_up(guarantee.accuracy(0.5))} of the time after seeing the release; without looking it is 50%."
+    )
     sections = (
-        Section(
-            "question",
-            "The question",
-            [
-                Text(
-                    f"{guarantee} is promised for a release. What can somebody who sees the release find out "
-                    "about whether a person's record was in the data behind it?"
-                )
-            ],
+        question(
+            f"{guarantee} is promised for a release. What can somebody who sees the release find out about whether a "
+            "person's record was in the data behind it?"
         ),
-        Section("answer", "The answer", [Text(_in_onesentence(guarantee), "answer"), Text(guarantee.explain())]),
+        Section("answer", "The answer", [Text(right, "answer"), Text(guarantee.explain())]),
         Section("picture", "The picture", promise_pictures(guarantee)),
         Section("numbers", "The numbers", promise_numbers(guarantee)),
         assumed(guarantee.assumes),
@@ -65,36 +61,22 @@ def promise_numbers(guarantee: Guarantee) -> list[Block]:
     for prior in PRIORS:
         low, high = belief_after(guarantee, prior)
         right = percent_up(guarantee.accuracy(prior))
-        beliefs.append(
-            (percent(prior), percent_up(max(prior, 1.0 - prior)), right, percent_down(low), percent_up(high))
-        )
+        blind = percent_up(max(prior, 1.0 - prior))
+        beliefs.append((percent(prior), blind, right, percent_down(low), percent_up(high)))
+    head = (
+        "belief before", "right guesses without looking", "right guesses, at most", "belief after, at least",
+        "belief after, at most",
+    )  # fmt: skip
     found = [(percent(rate), percent_up(float(guarantee.tpr_at(rate)))) for rate in LOW_RATES]
     return [
         Text(
             "The advantage of any attacker, members found less outsiders accused, is at most "
             f"{at_most(guarantee.advantage)}."
         ),
-        Grid(
-            "Guesses and beliefs, by what was believed before the output",
-            (
-                "belief before",
-                "right guesses without looking",
-                "right guesses, at most",
-                "belief after, at least",
-                "belief after, at most",
-            ),
-            beliefs,
-        ),
+        Grid("Guesses and beliefs, by what was believed before the output", head, beliefs),
         Grid(
             "Members that can be found by an attacker who accuses few outsiders",
             ("outsiders accused", "members found, at most"),
             found,
         ),
     ]
-
-
-def _in_onesentence(guarantee: Guarantee) -> str:
-    return (
-        f"Whoever gives a record an even chance of being in the data guesses right at most "
-        f"{percent_up(guarantee.accuracy(0.5))} of the time after seeing the release; without looking it is 50%."
-    )

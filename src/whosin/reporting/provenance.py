@@ -11,8 +11,6 @@ from importlib.metadata import PackageNotFoundError, version
 from whosin.guarantees import Guarantee
 from whosin.reporting.blocks import Block, Code, Grid, Section, Text
 
-__all__ = ["Setting", "reproduce"]
-
 PACKAGES = (
     "whosin", "numpy", "scipy", "scikit-learn", "narwhals", "polars", "numba", "dp-accounting",
 )  # fmt: skip

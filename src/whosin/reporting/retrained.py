@@ -9,11 +9,9 @@ import numpy as np
 from whosin.auditing.runs import RetrainedAudit
 from whosin.numerics.rounding import about, at_least, at_most, confidence, count, percent
 from whosin.reporting.blocks import Card, Grid, Picture, Pictures, Report, Section, Text, assumed, untested
-from whosin.reporting.comparison import promised_against_measured
+from whosin.reporting.comparison import held_against
 from whosin.reporting.painting import Line, chart, gauge
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["retrained_report"]
 
 LISTED = 10
 """People that are listed at most."""
@@ -55,9 +53,7 @@ def _sections(result: RetrainedAudit, setting: Setting) -> Iterator[Section]:
         ]
         caption = "TPR - FPR in each group, in a typical training; the limits hold together"
         yield Section("groups", "Groups", [Grid(caption, ("group", result.unit, "about", "at least"), rows)])
-    if setting.guarantee is not None:
-        found = promised_against_measured(result.compare(setting.guarantee), prior=0.5)
-        yield Section("promise", "Promised versus measured", found)
+    yield from held_against(result, setting)
     yield assumed(result.assumes)
     yield untested(_UNTESTED)
     yield reproduce(
@@ -97,12 +93,8 @@ def _listed(result: RetrainedAudit) -> Grid:
         )
         for row in result.individual.highest(LISTED)
     ]
-    who = "person" if result.person_level else "row"
-    return Grid(
-        f"Largest risks over trainings; the limits hold together for all {result.unit}",
-        (who, "about", "at least", "at most"),
-        rows,
-    )
+    caption = f"Largest risks over trainings; the limits hold together for all {result.unit}"
+    return Grid(caption, ("person" if result.person_level else "row", "about", "at least", "at most"), rows)
 
 
 _NOT_EXPOSURE = (

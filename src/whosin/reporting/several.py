@@ -21,11 +21,21 @@ from whosin.numerics.rounding import (
     percent_up,
     sentence,
 )
-from whosin.reporting.blocks import Block, Grid, Heading, Items, Picture, Pictures, Report, Section, Text, untested
+from whosin.reporting.blocks import (
+    Block,
+    Grid,
+    Heading,
+    Items,
+    Picture,
+    Pictures,
+    Report,
+    Section,
+    Text,
+    question,
+    untested,
+)
 from whosin.reporting.painting import Interval, intervals
 from whosin.reporting.provenance import Setting, reproduce
-
-__all__ = ["several_report"]
 
 _SIDES = ("estimate", "lower", "upper")
 RATE = 0.01
@@ -50,15 +60,9 @@ def _sections(results: Mapping[str, Audit], setting: Setting) -> Iterator[Sectio
             Text(_together(results)),
         ],
     )
-    yield Section(
-        "question",
-        "The question",
-        [
-            Text(
-                f"{len(results)} audits were run: {'; '.join(results)}. In which of them can somebody tell members "
-                "from others, and how well?"
-            )
-        ],
+    yield question(
+        f"{len(results)} audits were run: {'; '.join(results)}. In which of them can somebody tell members from "
+        "others, and how well?"
     )
     yield Section("picture", "The picture", [Pictures([_picture(results)]), _table(results)])
     yield Section("each", "Each audit in words", _each(results))

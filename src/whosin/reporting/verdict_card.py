@@ -10,8 +10,6 @@ from whosin.numerics.rounding import about, at_least, at_most, confidence, count
 from whosin.reporting import painting
 from whosin.reporting.blocks import Card
 
-__all__ = ["NO_CURE", "card_of", "rows_within", "what_to_do"]
-
 Facts = Mapping[str, Any]
 
 TOLERABLE = 0.1

@@ -9,8 +9,6 @@ import numpy as np
 
 from whosin.errors import InputTypeError, short_repr
 
-__all__ = ["Adapter", "SklearnAdapter", "as_adapter", "row_count", "take"]
-
 
 @runtime_checkable
 class Adapter(Protocol):

@@ -13,8 +13,6 @@ from whosin.errors import InputError
 from whosin.parallel.storage import whole_file
 from whosin.training.torch_model import need_torch
 
-__all__ = ["Checkpoint", "read_state", "write_state"]
-
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -33,8 +31,8 @@ def read_state(path: Path) -> dict[str, Any] | None:
     return state
 
 
-def write_state(path: Path, state: dict[str, Any], name: str = "journal") -> None:
-    """Keep a state, whole or not at all; ``name`` is what the argument is called in errors."""
+def write_state(path: Path, state: dict[str, Any]) -> None:
+    """Keep a state, whole or not at all."""
     buffer = io.BytesIO()
     need_torch().save(state, buffer)
     content = buffer.getvalue()
@@ -43,7 +41,7 @@ def write_state(path: Path, state: dict[str, Any], name: str = "journal") -> Non
         with whole_file(path, mode=0o600) as draft:
             draft.write_bytes(hashlib.sha256(content).digest() + content)
     except OSError as error:
-        raise InputError(f"{name} must be a path that can be written, got {str(path)!r}: {error}") from error
+        raise InputError(f"journal must be a path that can be written, got {str(path)!r}: {error}") from error
 
 
 @dataclass(frozen=True)

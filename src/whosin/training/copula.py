@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_whole
 
-__all__ = ["GaussianCopula"]
-
 Array = NDArray[np.float64]
 
 MOST_ROWS = 2**40

@@ -23,8 +23,6 @@ from whosin.training.per_record_loss import check_layers, check_one_by_one
 from whosin.training.torch_model import TorchModel
 from whosin.training.torch_network import Network, one_thread, seeded
 
-__all__ = ["DPSGDAdapter", "PrivateTraining", "train_dpsgd"]
-
 Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 

@@ -22,8 +22,6 @@ from whosin.training.torch_network import Task, seeded
 if TYPE_CHECKING:
     from whosin.training.dpsgd import DPSGDAdapter
 
-__all__ = ["Run", "need_opacus"]
-
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 

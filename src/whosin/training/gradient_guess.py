@@ -16,8 +16,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["batch_guess"]
-
 Array = NDArray[np.float64]
 
 _FLOOR = 1e-6

@@ -12,8 +12,6 @@ from typing import Any
 
 from whosin.training.torch_model import need_torch
 
-__all__ = ["plain_parts"]
-
 
 def plain_parts(value: Any) -> Any:
     """Return the same without torch objects, however deep they lie in containers and modules."""

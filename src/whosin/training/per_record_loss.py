@@ -14,8 +14,6 @@ from whosin.errors import InputError, InputTypeError
 from whosin.training.torch_model import evaluating, need_torch
 from whosin.training.torch_network import Task, seeded
 
-__all__ = ["check_layers", "check_one_by_one"]
-
 
 def check_layers(module: Any) -> None:
     """Refuse layers that are known to mix records, and those whose gradients Opacus does not give record by record."""

@@ -11,8 +11,6 @@ from whosin.errors import InputError, check_whole
 from whosin.training.torch_model import TorchModel, need_torch
 from whosin.training.torch_network import Network, Task, one_thread, seeded
 
-__all__ = ["TorchAdapter"]
-
 
 @dataclass(kw_only=True, eq=False)
 class TorchAdapter(Network):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
-__all__ = ["OUTPUTS", "TorchModel", "as_inputs", "evaluating", "log_probabilities_of", "need_torch"]
-
 Array = NDArray[np.float64]
 
 OUTPUTS = ("logits", "probabilities", "log_probabilities")

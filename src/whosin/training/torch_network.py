@@ -31,8 +31,6 @@ from whosin.training.torch_model import (
     place_of,
 )
 
-__all__ = ["Network", "Task", "one_thread", "seeded"]
-
 _ALONE = threading.RLock()
 """Torch's generators and its number of threads belong to the whole process, so one training at a time uses them."""
 

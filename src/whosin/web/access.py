@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from whosin.errors import InputError
 
-__all__ = ["Access", "Password", "TooManyTries"]
-
 SHORTEST_PASSWORD = 12
 FAILURES_A_MINUTE = 10
 

@@ -14,8 +14,6 @@ from whosin.guarantees.summary import facts
 from whosin.numerics.rounding import about, at_least, at_most, confidence, percent, percent_up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
-__all__ = ["answer_calibration", "answer_explanation", "calibrate", "compare", "explain", "guarantee_of"]
-
 
 def guarantee_of(query: ExplainQuery) -> Guarantee:
     """Return the guarantee that was asked about."""

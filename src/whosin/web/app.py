@@ -26,11 +26,9 @@ from whosin.web.guard import Guard
 from whosin.web.jobs import TooMany
 from whosin.web.questions import Busy
 from whosin.web.rendering import render
-from whosin.web.service import Office, Unknown, in_words
+from whosin.web.service import Service, Unknown, in_words
 from whosin.web.settings import Settings
 from whosin.web.uploads import TooLarge
-
-__all__ = ["create_app"]
 
 _log = logging.getLogger("whosin.web")
 
@@ -48,15 +46,15 @@ NO_ROOM = "the server cannot read or write its files: its disk may be full"
 
 def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
     """Return the application of one server; InputError if its folder is not private, or another server uses it."""
-    office = Office.open(settings, password)
+    service = Service.open(settings, password)
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        office.jobs.start()
+        service.jobs.start()
         try:
             yield
         finally:
-            office.close()
+            service.close()
 
     app = FastAPI(
         title="whosin",
@@ -65,9 +63,9 @@ def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=life,
-        middleware=[Middleware(Guard, settings=settings, access=office.access)],
+        middleware=[Middleware(Guard, settings=settings, access=service.access)],
     )
-    app.state.office = office
+    app.state.service = service
     for kind, status in _STATUS.items():
         app.add_exception_handler(kind, _handler(status))
     for kind in (OSError, sqlite3.Error):
@@ -119,6 +117,6 @@ def _say(request: Request, status: int, reason: str, headers: dict[str, str] | N
     if request.scope["path"].startswith("/api/"):
         return JSONResponse({"error": reason}, status, headers)
     inside = request.headers.get("hx-request") == "true"
-    tabs = pages.tabs_of(request.app.state.office.settings)
+    tabs = pages.tabs_of(request.app.state.service.settings)
     page = render("problem.html.j2" if inside else "error.html.j2", reason=reason, csrf="", tab="", tabs=tabs)
     return HTMLResponse(page, status, headers)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from whosin.errors import InputError
 
-__all__ = ["HEAD", "TAKEN", "kind_of"]
-
 HEAD = 65_536
 """How many bytes of a file are looked at."""
 TAKEN = "CSV or TSV text, JSON lines, Parquet, Arrow IPC or a plain NumPy array (.npy)"

@@ -12,8 +12,6 @@ from typing import Any
 
 from whosin.parallel.storage import whole_file
 
-__all__ = ["Folders", "read_json", "write_json"]
-
 _KEY = re.compile(r"[0-9a-f]{32}")
 
 

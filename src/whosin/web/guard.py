@@ -22,8 +22,6 @@ from whosin.web.access import Access
 from whosin.web.login_page import closed_page
 from whosin.web.settings import Settings
 
-__all__ = ["PAGE_POLICY", "REPORT_POLICY", "Guard", "set_session"]
-
 PAGE_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

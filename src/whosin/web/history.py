@@ -17,8 +17,6 @@ from typing import Any
 
 from whosin.errors import InputError
 
-__all__ = ["ENDED", "Entry", "History"]
-
 ENDED = ("done", "no verdict", "failed", "interrupted")
 
 _TABLE = """

@@ -21,8 +21,6 @@ from whosin.web.history import ENDED, Entry, History
 from whosin.web.processes import end
 from whosin.web.settings import Settings
 
-__all__ = ["Jobs", "TooMany"]
-
 _log = logging.getLogger("whosin.web")
 
 TICK = 0.1

@@ -10,8 +10,6 @@ from starlette.responses import HTMLResponse
 
 from whosin.web.rendering import render
 
-__all__ = ["closed_page"]
-
 STYLE = (
     ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;"
     "padding:0 1.25rem}label{display:block;margin:1rem 0 .3rem}input,button{font:inherit;padding:.5rem .7rem}"

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from whosin.auditing import Audit
     from whosin.tables import Table
 
-__all__ = ["look_at", "measure", "names_of", "without_names"]
-
 Progress = Callable[[float], None]
 Measured = tuple[dict[str, Any], dict[str, Any], str]
 

@@ -6,20 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = [
-    "HEAVY",
-    "AuditAnswer",
-    "AuditList",
-    "AuditOptions",
-    "CalibrateAnswer",
-    "CalibrateQuery",
-    "CompareAnswer",
-    "ErrorAnswer",
-    "ExplainAnswer",
-    "ExplainQuery",
-    "FileAnswer",
-]
-
 HEAVY = ("dpsgd", "zcdp", "rdp", "profile")
 """Kinds of promises whose curve may take long."""
 MOST_PAIRS = 6_000

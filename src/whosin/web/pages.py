@@ -20,16 +20,14 @@ from whosin.web.guard import HEALTH, LOGIN, set_session
 from whosin.web.login_page import closed_page
 from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
-from whosin.web.service import Office, Unknown, office_of
+from whosin.web.service import Service, Unknown, service_of
 from whosin.web.settings import Settings
 from whosin.web.sliders import CALIBRATE, EXPLAIN, filled
 from whosin.web.tools import Tool
 from whosin.web.uploads import TooLarge
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
-In = Annotated[Office, Depends(office_of)]
+In = Annotated[Service, Depends(service_of)]
 _TABS = ("explain", "calibrate", "audit", "scores", "compare")
 LONGEST_FORM = 1_000
 LOGIN_SECONDS = 10.0
@@ -40,9 +38,9 @@ def tabs_of(settings: Settings) -> list[tuple[str, str]]:
     return [*((name, f"/{name}") for name in _TABS), *((name, f"/tool/{name}") for name in settings.tools)]
 
 
-def _page(office: Office, tab: str, template: str | None = None, **values: Any) -> HTMLResponse:
+def _page(service: Service, tab: str, template: str | None = None, **values: Any) -> HTMLResponse:
     page = render(
-        f"{template or tab}.html.j2", tab=tab, tabs=tabs_of(office.settings), csrf=office.access.csrf, **values
+        f"{template or tab}.html.j2", tab=tab, tabs=tabs_of(service.settings), csrf=service.access.csrf, **values
     )
     return HTMLResponse(page)
 
@@ -71,7 +69,7 @@ def login_page() -> HTMLResponse:
 
 
 @router.post(LOGIN)
-async def login(request: Request, office: In) -> Response:
+async def login(request: Request, service: In) -> Response:
     """Let in whoever knows the token or the password."""
     try:
         async with asyncio.timeout(LOGIN_SECONDS):
@@ -81,13 +79,13 @@ async def login(request: Request, office: In) -> Response:
     except TimeoutError:
         return closed_page(408, "That took too long.", {"Connection": "close"})
     try:
-        known = await run_in_threadpool(office.access.comes_in, secret)
+        known = await run_in_threadpool(service.access.comes_in, secret)
     except TooManyTries:
         return closed_page(429, "Too many wrong passwords: wait a minute.")
     if not known:
         return closed_page(401, "That is neither the token nor the password of this server.")
     response = RedirectResponse("/explain", status_code=303)
-    set_session(response, request.scope, office.access)
+    set_session(response, request.scope, service.access)
     return response
 
 
@@ -113,67 +111,67 @@ def style() -> Response:
 
 
 @router.get("/explain")
-async def explain_page(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
+async def explain_page(query: Annotated[ExplainQuery, Query()], request: Request, service: In) -> HTMLResponse:
     """Show what a guarantee means."""
-    answer = await _explained(query, request, office)
-    return _page(office, "explain", query=query, sliders=filled(EXPLAIN, query), **answer)
+    answer = await _explained(query, request, service)
+    return _page(service, "explain", query=query, sliders=filled(EXPLAIN, query), **answer)
 
 
 @router.get("/explain/answer")
-async def explain_answer(query: Annotated[ExplainQuery, Query()], request: Request, office: In) -> HTMLResponse:
+async def explain_answer(query: Annotated[ExplainQuery, Query()], request: Request, service: In) -> HTMLResponse:
     """Return what follows the sliders."""
-    return _part("answer", **await _explained(query, request, office))
+    return _part("answer", **await _explained(query, request, service))
 
 
-async def _explained(query: ExplainQuery, request: Request, office: Office) -> dict[str, Any]:
-    sentence, blocks = await office.answer(request, views.explained, query, heavy=query.kind in HEAVY)
+async def _explained(query: ExplainQuery, request: Request, service: Service) -> dict[str, Any]:
+    sentence, blocks = await service.answer(request, views.explained, query, heavy=query.kind in HEAVY)
     return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/calibrate")
-async def calibrate_page(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
+async def calibrate_page(query: Annotated[CalibrateQuery, Query()], request: Request, service: In) -> HTMLResponse:
     """Show which parameters keep a risk."""
-    answer = await _calibrated(query, request, office)
-    return _page(office, "calibrate", query=query, sliders=filled(CALIBRATE, query), **answer)
+    answer = await _calibrated(query, request, service)
+    return _page(service, "calibrate", query=query, sliders=filled(CALIBRATE, query), **answer)
 
 
 @router.get("/calibrate/answer")
-async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: Request, office: In) -> HTMLResponse:
+async def calibrate_answer(query: Annotated[CalibrateQuery, Query()], request: Request, service: In) -> HTMLResponse:
     """Return what follows the wishes."""
-    return _part("answer", **await _calibrated(query, request, office))
+    return _part("answer", **await _calibrated(query, request, service))
 
 
-async def _calibrated(query: CalibrateQuery, request: Request, office: Office) -> dict[str, Any]:
+async def _calibrated(query: CalibrateQuery, request: Request, service: Service) -> dict[str, Any]:
     """Return the parameters; a wish that cannot be fulfilled is an answer too."""
     try:
-        sentence, blocks = await office.answer(request, views.calibrated, query, heavy=query.find in HEAVY)
+        sentence, blocks = await service.answer(request, views.calibrated, query, heavy=query.find in HEAVY)
     except (ValueError, TypeError) as error:
         return {"sentence": f"This cannot be done: {error}.", "blocks": []}
     return {"sentence": sentence, "blocks": blocks}
 
 
 @router.get("/audit")
-def audit_page(office: In, again: str = "") -> HTMLResponse:
+def audit_page(service: In, again: str = "") -> HTMLResponse:
     """Show the form for an audit, filled in as in an earlier one if that is named, and the history."""
-    return _audit_form(office, "audit", again)
+    return _audit_form(service, "audit", again)
 
 
 @router.get("/scores")
-def scores_page(office: In) -> HTMLResponse:
+def scores_page(service: In) -> HTMLResponse:
     """Show the same form for the scores of a model."""
-    return _audit_form(office, "scores", "")
+    return _audit_form(service, "scores", "")
 
 
-def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
-    earlier = office.audit(again) if again else None
+def _audit_form(service: Service, tab: str, again: str) -> HTMLResponse:
+    earlier = service.audit(again) if again else None
     options = AuditOptions() if earlier is None else earlier.options
     what = tab if earlier is None else "records" if "records" in earlier.files else earlier.kind
     return _page(
-        office,
+        service,
         tab,
         "audit",
-        audits=office.audits(),
-        limits=office.settings.limits,
+        audits=service.audits(),
+        limits=service.settings.limits,
         options=options,
         what="tables" if what == "audit" else what,
         title="" if earlier is None else earlier.name,
@@ -181,131 +179,131 @@ def _audit_form(office: Office, tab: str, again: str) -> HTMLResponse:
 
 
 @router.post("/audit/look")
-async def look(request: Request, office: In) -> HTMLResponse:
+async def look(request: Request, service: In) -> HTMLResponse:
     """Return what the files of a form hold, before anything is run."""
-    found, names = await office.look(request)
+    found, names = await service.look(request)
     return _part("looked", blocks=preview_blocks(found, names))
 
 
 @router.post("/audit/sample")
-def sample(office: In) -> HTMLResponse:
+def sample(service: In) -> HTMLResponse:
     """Audit sample data, and show how far it is."""
-    return _part("status", 202, **_status(office, office.sample().id))
+    return _part("status", 202, **_status(service, service.sample().id))
 
 
 @router.post("/audit/{key}/cancel")
-def cancel(key: str, office: In) -> HTMLResponse:
+def cancel(key: str, service: In) -> HTMLResponse:
     """End an audit."""
-    return _part("status", **_status(office, office.cancel(key).id))
+    return _part("status", **_status(service, service.cancel(key).id))
 
 
 @router.post("/audit/{key}/name")
-async def rename(key: str, request: Request, office: In) -> HTMLResponse:
+async def rename(key: str, request: Request, service: In) -> HTMLResponse:
     """Give an audit another name."""
-    office.rename(key, (await _short_form(request)).get("name", ""))
-    return _part("status", **_status(office, key))
+    service.rename(key, (await _short_form(request)).get("name", ""))
+    return _part("status", **_status(service, key))
 
 
 @router.get("/audit/{key}/report.pdf")
-def report_pdf(key: str, office: In) -> Response:
+def report_pdf(key: str, service: In) -> Response:
     """Return the report as PDF, where this machine can make one."""
-    page = office.file(key, "report.html").read_text(encoding="utf-8")
-    with office.desk.place(apart=True):
+    page = service.file(key, "report.html").read_text(encoding="utf-8")
+    with service.questions.place(apart=True):
         content = to_pdf(page)
     name = f'attachment; filename="whosin-audit-{key[:8]}.pdf"'
     return Response(content, media_type="application/pdf", headers={"Content-Disposition": name})
 
 
 @router.get("/tool/{tab}")
-def tool_page(tab: str, office: In) -> HTMLResponse:
+def tool_page(tab: str, service: In) -> HTMLResponse:
     """Show the form of a command."""
-    return _page(office, tab, "tool", tool=_tool(office, tab), limits=office.settings.limits)
+    return _page(service, tab, "tool", tool=_tool(service, tab), limits=service.settings.limits)
 
 
 @router.post("/tool/{tab}")
-async def use_tool(tab: str, request: Request, office: In) -> HTMLResponse:
+async def use_tool(tab: str, request: Request, service: In) -> HTMLResponse:
     """Run the command of a form, and return what it prints."""
     try:
-        command, printed = await office.use(request, _tool(office, tab))
+        command, printed = await service.use(request, _tool(service, tab))
     except InputError as error:
         return _part("problem", 422, reason=str(error))
     first, _, rest = printed.partition("\n\n")
     return _part("printed", command=command, first=first, rest=rest)
 
 
-def _tool(office: Office, tab: str) -> Tool:
-    if tab not in office.settings.tools:
+def _tool(service: Service, tab: str) -> Tool:
+    if tab not in service.settings.tools:
         raise Unknown("there is no such tab")
-    return office.settings.tools[tab]
+    return service.settings.tools[tab]
 
 
 @router.post("/audit")
-async def add_audit(request: Request, office: In) -> HTMLResponse:
+async def add_audit(request: Request, service: In) -> HTMLResponse:
     """Take an audit, and show how far it is."""
-    audit = await office.take(request)
-    return _part("status", 202, **_status(office, audit.id))
+    audit = await service.take(request)
+    return _part("status", 202, **_status(service, audit.id))
 
 
 @router.get("/audit/history")
-def history(office: In) -> HTMLResponse:
+def history(service: In) -> HTMLResponse:
     """Return the table of audits."""
-    return _part("history", audits=office.audits())
+    return _part("history", audits=service.audits())
 
 
 @router.get("/audit/{key}")
-def one_audit(key: str, office: In) -> HTMLResponse:
+def one_audit(key: str, service: In) -> HTMLResponse:
     """Show one audit."""
-    return _page(office, "one", **_status(office, key))
+    return _page(service, "one", **_status(service, key))
 
 
 @router.get("/audit/{key}/status")
-def audit_status(key: str, office: In) -> HTMLResponse:
+def audit_status(key: str, service: In) -> HTMLResponse:
     """Return how far an audit is, and its numbers when it is done."""
-    return _part("status", **_status(office, key))
+    return _part("status", **_status(service, key))
 
 
 @router.delete("/audit/{key}")
-def remove_audit(key: str, office: In) -> HTMLResponse:
+def remove_audit(key: str, service: In) -> HTMLResponse:
     """Remove an audit, and return what is left of the history."""
-    office.remove(key)
-    return history(office)
+    service.remove(key)
+    return history(service)
 
 
 @router.get("/audit/{key}/report")
-def view_report(key: str, office: In) -> HTMLResponse:
+def view_report(key: str, service: In) -> HTMLResponse:
     """Show the report, under a policy of its own."""
-    return report_response(office, key, download=False)
+    return report_response(service, key, download=False)
 
 
-def _status(office: Office, key: str) -> dict[str, Any]:
-    audit = office.audit(key)
+def _status(service: Service, key: str) -> dict[str, Any]:
+    audit = service.audit(key)
     blocks = [] if audit.summary is None else views.of_summary(audit.summary)
-    return {"audit": audit, "blocks": blocks, "keep_hours": office.settings.limits.keep_hours}
+    return {"audit": audit, "blocks": blocks, "keep_hours": service.settings.limits.keep_hours}
 
 
 @router.get("/compare")
-def compare_page(office: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def compare_page(service: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Show the audits to choose from, and those chosen side by side."""
     return _page(
-        office,
+        service,
         "compare",
-        audits=[audit for audit in office.audits() if audit.summary is not None],
+        audits=[audit for audit in service.audits() if audit.summary is not None],
         chosen=id or [],
-        **_compared(office, id or []),
+        **_compared(service, id or []),
     )
 
 
 @router.get("/compare/answer")
-def compare_answer(office: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def compare_answer(service: In, id: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Return the chosen audits side by side."""
-    return _part("answer", **_compared(office, id or []))
+    return _part("answer", **_compared(service, id or []))
 
 
-def _compared(office: Office, keys: list[str]) -> dict[str, Any]:
+def _compared(service: Service, keys: list[str]) -> dict[str, Any]:
     if len(set(keys)) < 2:
         return {"sentence": "Choose two audits or more.", "blocks": []}
     try:
-        answer = answers.compare(office.done(keys))
+        answer = answers.compare(service.done(keys))
     except InputError as error:
         return {"sentence": str(error), "blocks": []}
     return {"sentence": " ".join(answer.statements), "blocks": views.of_comparison(answer)}

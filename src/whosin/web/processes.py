@@ -8,8 +8,6 @@ import signal
 import subprocess
 from typing import Any
 
-__all__ = ["end"]
-
 
 def end(process: subprocess.Popen[Any]) -> int:
     """End a process that leads a group of its own, with that group; wait until it is gone and return its exit code."""

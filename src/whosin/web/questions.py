@@ -23,8 +23,6 @@ from whosin.errors import InputError
 from whosin.web.processes import end
 from whosin.web.worker import limit_memory
 
-__all__ = ["Busy", "Desk", "main"]
-
 Answer = TypeVar("Answer")
 
 PATIENCE = 20.0
@@ -42,7 +40,7 @@ class _Lost(InputError):
     """A helper ended before it gave its answer."""
 
 
-class Desk:
+class Questions:
     """A few computations at a time; whoever waits longer than twenty seconds is sent away.
 
     ``places`` is how many at the same time, and the most helper processes; a helper may take so many ``seconds`` for

@@ -11,8 +11,6 @@ from markupsafe import Markup
 
 from whosin.numerics.rounding import about, at_least, at_most, clean
 
-__all__ = ["render"]
-
 
 def render(name: str, **values: Any) -> str:
     """Return a template, filled in; whatever is no drawing of our own is escaped."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["sample_tables"]
-
 COLUMNS = ("mean radius", "mean texture", "mean smoothness", "mean symmetry")
 ROWS = 200
 

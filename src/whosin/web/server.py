@@ -16,8 +16,6 @@ from whosin.web.access import Password
 from whosin.web.app import create_app
 from whosin.web.settings import Binding, Settings
 
-__all__ = ["serve"]
-
 HEAD_SECONDS = 15.0
 
 
@@ -37,8 +35,8 @@ def serve(
         names = {*settings.names, f"[{host}]" if ":" in host else host, *(name.lower() for name in binding.names)}
         known = replace(settings, names=tuple(sorted(names)), any_address=binding.allow_remote)
         app = create_app(known, password)
-        app.state.office.desk.warm()
-        access = app.state.office.access
+        app.state.service.questions.warm()
+        access = app.state.service.access
         shown = _shown(binding.host)
         address = f"http://{shown}:{listening.getsockname()[1]}/"
         closed = password is not None or settings.login is not None

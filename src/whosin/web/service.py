@@ -24,14 +24,12 @@ from whosin.web.history import Entry, History
 from whosin.web.jobs import Jobs, TooMany
 from whosin.web.measure import look_at, names_of
 from whosin.web.models import AuditAnswer, AuditOptions
-from whosin.web.questions import Desk
+from whosin.web.questions import Questions
 from whosin.web.sample import sample_tables
 from whosin.web.settings import Settings, private_folder
 from whosin.web.tools import Command, Tool, run_command
 from whosin.web.uploads import Received, receive
 from whosin.web.worker import with_labels
-
-__all__ = ["Office", "Unknown", "in_words", "office_of", "waited_for"]
 
 Answer = TypeVar("Answer")
 
@@ -44,7 +42,7 @@ class Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Office:
+class Service:
     """The parts of one server."""
 
     settings: Settings
@@ -52,23 +50,23 @@ class Office:
     history: History
     folders: Folders
     jobs: Jobs
-    desk: Desk
+    questions: Questions
     arriving: set[str] = field(default_factory=set)
     """Keys of the audits whose files are on their way."""
 
     @classmethod
-    def open(cls, settings: Settings, password: Password | None = None) -> Office:
+    def open(cls, settings: Settings, password: Password | None = None) -> Service:
         """Open the private folder and its history."""
         base = private_folder(settings.data_dir)
         history, folders = History(base / "history.sqlite"), Folders(base)
         jobs = Jobs(settings, history, folders)
         limits = settings.limits
-        desk = Desk(limits.computing, limits.answer_seconds, limits.memory_bytes)
-        return cls(settings, Access(password), history, folders, jobs, desk)
+        questions = Questions(limits.computing, limits.answer_seconds, limits.memory_bytes)
+        return cls(settings, Access(password), history, folders, jobs, questions)
 
     def close(self) -> None:
         """End the processes and let go of the history."""
-        self.desk.close()
+        self.questions.close()
         self.jobs.stop()
         self.history.close()
 
@@ -100,7 +98,7 @@ class Office:
 
     async def answer(self, request: Request, function: Callable[..., Answer], *given: Any, heavy: bool) -> Answer:
         """Return the answer to a question; its helper process is ended when whoever asked has gone."""
-        return await waited_for(request, lambda gone: self.desk.answer(function, *given, apart=heavy, gone=gone))
+        return await waited_for(request, lambda gone: self.questions.answer(function, *given, apart=heavy, gone=gone))
 
     async def look(self, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what the files of a form hold, and what they are called; they are removed at once."""
@@ -194,7 +192,7 @@ class Office:
         folder: Path,
         gone: threading.Event,
     ) -> tuple[str, str]:
-        with self.desk.place(apart=True, gone=gone):
+        with self.questions.place(apart=True, gone=gone):
             return run_command(command, values, files, folder, self.settings.limits.seconds, gone)
 
     def sample(self) -> AuditAnswer:
@@ -244,11 +242,11 @@ async def waited_for(request: Request, work: Callable[[threading.Event], Answer]
     return task.result()
 
 
-def office_of(request: Request) -> Office:
-    """Return the office of the server that got a request."""
-    office = request.app.state.office
-    assert isinstance(office, Office)
-    return office
+def service_of(request: Request) -> Service:
+    """Return the service of the server that got a request."""
+    service = request.app.state.service
+    assert isinstance(service, Service)
+    return service
 
 
 _KINDS = {

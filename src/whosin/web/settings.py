@@ -13,8 +13,6 @@ from pathlib import Path
 from whosin.errors import InputError, check_number, check_whole
 from whosin.web.tools import Tool
 
-__all__ = ["Binding", "Limits", "Login", "Settings", "private_folder"]
-
 MEGABYTE = 1_000_000
 _HEADER = re.compile(r"[A-Za-z0-9-]+", re.ASCII)
 

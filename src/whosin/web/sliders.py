@@ -7,8 +7,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["CALIBRATE", "EXPLAIN", "Slider", "filled"]
-
 
 @dataclass(frozen=True)
 class Slider:

@@ -15,8 +15,6 @@ from pathlib import Path
 from whosin.errors import InputError
 from whosin.web.processes import end
 
-__all__ = ["Command", "Field", "Tool", "run_command"]
-
 MOST_LETTERS = 20_000
 """Of what a command prints."""
 

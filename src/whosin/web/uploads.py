@@ -23,8 +23,6 @@ from whosin.errors import InputError
 from whosin.numerics.rounding import clean
 from whosin.web.file_types import HEAD, kind_of
 
-__all__ = ["ROLES", "Received", "TooLarge", "receive"]
-
 ROLES = ("train", "holdout", "synthetic", "reference", "scores", "records", "candidates", "requested")
 MOST_FILES = 4
 MOST_FIELDS = 40

@@ -15,8 +15,6 @@ from whosin.reporting.verdict_card import card_of
 from whosin.web import answers
 from whosin.web.models import CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 
-__all__ = ["calibrated", "explained", "of_comparison", "of_guarantee", "of_summary"]
-
 
 def explained(query: ExplainQuery) -> tuple[str, list[Block]]:
     """Return the sentence on a promise, and what stands under it."""

@@ -21,8 +21,6 @@ from whosin.errors import WhosinError
 from whosin.web.folders import read_json, write_json
 from whosin.web.measure import READ, measure
 
-__all__ = ["main"]
-
 PAUSE = 0.2
 """Seconds between two notes of progress."""
 STAGES = (

@@ -28,8 +28,6 @@ from whosin.roc import Roc
 from whosin.worlds.game import Game, adjacent_pairs
 from whosin.worlds.world import World
 
-__all__ = ["ContinuousGame"]
-
 Array = NDArray[np.float64]
 
 _CURVE_POINTS = 801

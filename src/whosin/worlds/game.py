@@ -23,8 +23,6 @@ from whosin.worlds.world import World
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["FiniteGame", "Game"]
-
 Array = NDArray[np.float64]
 
 

@@ -22,8 +22,6 @@ from whosin.numerics.subsets import MAX_RECORDS, all_masks, masks_of_size, membe
 if TYPE_CHECKING:
     from whosin.worlds.game import Game
 
-__all__ = ["World", "all_subsets", "bounded_independent", "explicit", "independent", "one_of_two", "uniform_subsets"]
-
 Kind = Literal["uniform_subsets", "independent", "bounded_independent", "all_subsets", "one_of_two", "explicit"]
 
 

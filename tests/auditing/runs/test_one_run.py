@@ -328,20 +328,20 @@ def test_the_scores_suggest_a_way_to_guess_and_no_coin_does():
     scores, included = rng.normal(size=1000) + 9.0 * (np.arange(1000) < 40), np.arange(1000) % 2 == 0
     for coins in (included, ~included, rng.permutation(included)):
         found = audit_one_run(scores, coins, rng=0)
-        assert (found.suggested.guessed_in, found.suggested.guessed_out) == (40, 0)
-        assert found.ways == (found.suggested, *found.counts)
+        assert (found._suggested.guessed_in, found._suggested.guessed_out) == (40, 0)
+        assert found.ways == (found._suggested, *found.counts)
         assert "40, chosen by the scores and no coin, or one of 13" in found.assumes[2]
     all_in = audit_one_run(scores, np.where(np.arange(1000) < 40, True, included), rng=0)
     assert (all_in.right, all_in.guesses) == (40, 40)
     assert all_in.compare(wi.PureDP(all_in.epsilon_lower - 1e-4)).verdict == "violated"
     assert all_in.compare(wi.PureDP(all_in.epsilon_lower + 1e-4)).verdict == "inconclusive"
     halves = audit_one_run(scores[:100], included[:100], rng=0)
-    assert (halves.suggested.guessed_in, halves.suggested.guessed_out) == (40, 60)
-    assert halves.ways == (halves.suggested, *halves.counts[1:])
+    assert (halves._suggested.guessed_in, halves._suggested.guessed_out) == (40, 60)
+    assert halves.ways == (halves._suggested, *halves.counts[1:])
     with_delta = audit_one_run(scores, included, delta=1e-6, rng=0)
     assert with_delta.ways == with_delta.counts
     assert with_delta.epsilon_lower_at(0.0) == audit_one_run(scores, included, rng=0).epsilon_lower
-    assert audit_one_run(scores, included, guesses=100, rng=0).suggested is None
+    assert audit_one_run(scores, included, guesses=100, rng=0)._suggested is None
 
 
 def test_scores_may_be_rescaled_and_infinite():

@@ -7,7 +7,7 @@ import pytest
 from softmax_by_hand import laws, random_logits
 
 from whosin.population.exponential import draws as softmax_draws
-from whosin.population.exponential.caps import Caps
+from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.draws import Sampler
 from whosin.population.exponential.game import Game
 

@@ -394,9 +394,8 @@ def test_other_bad_input():
 def test_counts_and_times():
     assert subset_count(30, 15) == 155117520
     assert subset_count(4, 6) == 0
-    assert estimate_seconds(30, 15, 10, method="blas") > estimate_seconds(28, 14, 10, method="blas") > 0.0
-    assert estimate_seconds(30, 15, 10, method="blas", n_jobs=2) < estimate_seconds(30, 15, 10, method="blas")
-    assert estimate_seconds(30, 15, 20, method="direct") > estimate_seconds(30, 15, 20, method="blas")
+    assert estimate_seconds(30, 15, 10) > estimate_seconds(28, 14, 10) > 0.0
+    assert estimate_seconds(30, 15, 20) > estimate_seconds(30, 15, 10)
 
 
 @pytest.mark.parametrize(

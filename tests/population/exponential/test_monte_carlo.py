@@ -58,9 +58,6 @@ def test_rare_outcomes_go_to_delta():
     pure, relaxed = (certify(logits, 5, delta=delta, draws=4000, rng=3) for delta in (0.0, 0.02))
     assert relaxed.epsilon < 0.3 * pure.epsilon
     assert np.all(relaxed.per_record <= pure.per_record)
-    assert pure.delta_rare == 0.0
-    assert 0.0 < relaxed.delta_rare <= 0.02
-    assert relaxed.contenders.tolist() == [True, True, False]
     for found, delta in ((pure, 0.0), (relaxed, 0.02)):
         assert not broken(ins, outs, found.per_record, delta)
 
@@ -90,7 +87,7 @@ def test_the_number_of_threads_does_not_matter(k):
         assert np.array_equal(other.per_record, first.per_record)
         assert np.array_equal(other.point, first.point)
         assert np.array_equal(other.probabilities, first.probabilities)
-        assert (other.epsilon, other.delta_rare, other.draws) == (first.epsilon, first.delta_rare, 999)
+        assert (other.epsilon, other.draws) == (first.epsilon, 999)
 
 
 def test_a_seed_repeats_and_another_one_differs():
@@ -129,7 +126,6 @@ def test_equal_outcomes_are_merged_and_shown_apart():
     ins, outs, total = laws(logits, 4)
     assert Game.prepared(logits, 4).outcomes == 2
     found = certify(logits, 4, draws=5000, rng=6)
-    assert found.contenders.shape == (4,)
     assert found.probabilities == pytest.approx(total, abs=0.02)
     assert found.probabilities.sum() == pytest.approx(1.0)
     assert found.probabilities[0] == pytest.approx(found.probabilities[2], rel=1e-12)
@@ -161,7 +157,6 @@ def test_two_records():
 def test_fewest_draws_fall_back_on_what_is_certain():
     found = certify(random_logits(1, 10, 3, 0.5), 1, draws=2, rng=1)
     assert np.array_equal(found.per_record, found.certain)
-    assert not found.contenders.any()
 
 
 @pytest.mark.parametrize(
@@ -227,15 +222,9 @@ def test_hundreds_of_records_come_close_to_the_truth_by_default():
     assert found.epsilon < 0.5 * found.certain.max()
 
 
-def test_draws_by_default_and_words(monkeypatch):
+def test_draws_by_default(monkeypatch):
     logits = random_logits(1, 8, 2, 0.3)
     found = certify(logits, 4, rng=1)
     assert found.epsilon <= 1.15 * found.point.max()
-    assert str(found).startswith(
-        f"({found.epsilon:.6g}, 0)-PMP for 8 records with confidence 0.95 ({found.draws} draws"
-    )
-    described = found.to_dict()
-    assert described["per_record"] == found.per_record.tolist()
-    assert described["epsilon"] == found.epsilon
     monkeypatch.setattr(softmax_plan, "MOST_WORK", 16 * 1500)
     assert certify(logits, 4, rng=1).draws == 1500

@@ -432,14 +432,13 @@ class Audit(Answer):
 
     def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
         """Draw the measured curve with its band and, if a guarantee is given, its promise; return the axes."""
-        from whosin.plots.audit import AuditDisplay
+        from whosin.plots import draw_measured
 
         ends = np.geomspace(1e-5, 0.5, 300)
         fpr = np.unique(np.concatenate([[0.0], ends, np.linspace(0.0, 1.0, 301), 1.0 - ends]))
         curves = (self.roc.tpr(fpr), self.band.lower.tpr(fpr), self.band.upper.tpr(fpr))
         promised = None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr))
-        axes: Axes = AuditDisplay(fpr, *curves, label=self.query, scale=scale, promised=promised).plot(ax=ax).ax_
-        return axes
+        return draw_measured(ax, fpr, *curves, label=self.query, scale=scale, promised=promised)
 
     def __str__(self) -> str:
         return (

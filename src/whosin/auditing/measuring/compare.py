@@ -26,8 +26,9 @@ from whosin.auditing.measuring.band import Band
 from whosin.auditing.measuring.counts import ScoreCounts
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.limits import rectangle
-from whosin.errors import InputTypeError, check_choice, check_whole
+from whosin.errors import check_choice, check_whole
 from whosin.guarantees import Guarantee
+from whosin.guarantees.base import check_guarantee
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.numerics.rounding import at_least, at_most
 
@@ -115,8 +116,7 @@ def compare(
     promised one: an advantage alone says little about the few members whom a release may give away outright. No
     sample shows this of a promise that allows nothing at an FPR of 0, as pure differential privacy does.
     """
-    if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+    check_guarantee(guarantee)
     assignment = check_choice("assignment", assignment, ASSIGNMENTS)
     trainings = check_whole("trainings", trainings, low=1)
     slack = float(getattr(guarantee, "delta", 0.0))

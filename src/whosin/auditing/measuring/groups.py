@@ -192,13 +192,12 @@ class GroupTable(Groups):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the groups' advantages with their limits; return the axes."""
-        from whosin.plots.audit import GroupsDisplay
+        from whosin.plots import draw_forest
 
         sides = [
             np.array([getattr(row.advantage, side) for row in self.rows]) for side in ("estimate", "lower", "upper")
         ]
-        axes: Axes = GroupsDisplay([row.name for row in self.rows], *sides).plot(ax=ax).ax_
-        return axes
+        return draw_forest(ax, [row.name for row in self.rows], *sides, label="advantage (TPR - FPR) in the group")
 
 
 def check_groups(groups: Any, experiment: Experiment) -> Labels:

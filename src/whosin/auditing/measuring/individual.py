@@ -218,16 +218,13 @@ class Individual(Rows):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the members' risks in rising order with their simultaneous limits; return the axes."""
-        from whosin.plots.audit import IndividualDisplay
+        from whosin.plots import draw_individual
 
         rows = np.flatnonzero(self.member)
         rows = rows[np.argsort(self.risk[rows], kind="stable")]
         rows = rows[np.unique(np.linspace(0, len(rows) - 1, 2000).astype(np.int64))]
-        display = IndividualDisplay(
-            self.risk[rows], self.simultaneous_lower[rows], self.simultaneous_upper[rows], self.prior
-        )
-        axes: Axes = display.plot(ax=ax).ax_
-        return axes
+        limits = self.simultaneous_lower[rows], self.simultaneous_upper[rows]
+        return draw_individual(ax, self.risk[rows], *limits, self.prior)
 
 
 def individual_risks(evidence: Evidence, candidate: Candidate, roc: Roc, delta: float) -> Individual:

@@ -94,14 +94,12 @@ class ReleaseSize(Rows):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the advantage with its limits against the number of released rows; return the axes."""
-        from whosin.plots.release_size import ReleaseSizeDisplay
+        from whosin.plots import draw_release_size
 
         sides = [
             np.array([getattr(found, side) for found in self.advantages]) for side in ("estimate", "lower", "upper")
         ]
-        display = ReleaseSizeDisplay(np.array(self.sizes), sides[0], sides[1], sides[2], self.query)
-        axes: Axes = display.plot(ax=ax).ax_
-        return axes
+        return draw_release_size(ax, np.array(self.sizes), *sides, label=self.query)
 
 
 def sizes_up_to(rows: int, count: int = 6) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whosin.auditing.models.predictions import loss, predict
 from whosin.auditing.runs.one_run import Guesses, OneRunAudit, audit_one_run
-from whosin.errors import InputError, InputTypeError, WhosinError, check_probability, check_whole
+from whosin.errors import InputError, InputTypeError, WhosinError, check_probability, check_whole, spawned
 from whosin.training.adapters import as_adapter, row_count
 from whosin.training.dpsgd import DPSGDAdapter
 
@@ -89,7 +89,7 @@ def audit_training(
         return _planted(as_adapter(estimator), data, canaries, score, (guesses, delta, confidence_level), rng)
     Xc, yc = _side("canaries", canaries)
     base = None if data is None else _side("data", data)
-    coins, generator = _generators(rng)
+    coins, generator = spawned(rng)
     included = coins.random(len(yc)) < 0.5
     if base is not None and base[0].shape[1:] != Xc.shape[1:]:
         raise InputError(f"canaries must be records like data, got shapes {Xc.shape[1:]} and {base[0].shape[1:]}")
@@ -148,7 +148,7 @@ def _planted(
         raise InputTypeError(f"canaries as a number go with a DPSGDAdapter, got {type(adapter).__name__}")
     if data is None:
         raise InputTypeError("data must be a pair (X, y) where canaries is a number: there is nothing else to train on")
-    coins, generator = _generators(rng)
+    coins, generator = spawned(rng)
     included, base = coins.random(count) < 0.5, _side("data", data)
     scores = _with_expected_batch(adapter, len(base[1]) + count / 2).train_planted(base, included, generator)[1]
     guesses, delta, level = options
@@ -191,16 +191,6 @@ def _scores(
                 f"score must be a function that returns one number per canary, got {given!r}"
             ) from None
     return -loss(predict(model, *canaries, "canaries", missing=True))
-
-
-def _generators(rng: Any) -> list[np.random.Generator]:
-    """Generators for the coins and for the rest."""
-    try:
-        return np.random.default_rng(rng).spawn(2)
-    except (TypeError, ValueError) as error:
-        raise InputTypeError(
-            f"rng must be a seed or a generator that can spawn others, got {rng!r} ({error})"
-        ) from None
 
 
 def _side(name: str, given: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.answers import card
+from whosin.answers import Answer
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
@@ -47,6 +47,7 @@ from whosin.errors import (
     check_whole,
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
+from whosin.guarantees.base import check_guarantee
 from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import dkw_radius
 from whosin.numerics.rounding import at_least
@@ -60,7 +61,7 @@ Guesses = int | tuple[int, int]
 
 
 @dataclass(frozen=True)
-class OneRunAudit:
+class OneRunAudit(Answer):
     """What one training run with random canaries says about the ε of the training.
 
     Examples
@@ -84,11 +85,11 @@ class OneRunAudit:
     confidence_level: float
     counts: tuple[Count, ...]
     """Every way to guess that was fixed beforehand; for δ > 0 the confidence is shared among them (union bound)."""
-    for_curves: tuple[Count, ...]
+    _for_curves: tuple[Count, ...]
     """The ways to guess that a whole promised curve is held against."""
     person_level: bool = False
     """Whether a canary is a person, with all its records."""
-    suggested: Count | None = None
+    _suggested: Count | None = None
     """The way to guess that the scores suggest, by their two groups; only for δ = 0."""
     scores: Array | None = field(default=None, repr=False, compare=False)
     included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
@@ -98,8 +99,8 @@ class OneRunAudit:
         """What the limit rests on, in words."""
         tried = len(self.counts)
         chosen = "fixed before the scores were seen" if tried == 1 else f"one of {tried} fixed beforehand"
-        if self.suggested is not None and self.delta == 0.0:
-            chosen = f"{self.suggested.guesses}, chosen by the scores and no coin, or {chosen}"
+        if self._suggested is not None and self.delta == 0.0:
+            chosen = f"{self._suggested.guesses}, chosen by the scores and no coin, or {chosen}"
         unit = "person with all its records" if self.person_level else "record"
         return (
             "each canary was included by a fair coin of its own, and nothing else about the training depends on it",
@@ -135,16 +136,16 @@ class OneRunAudit:
 
         It takes the place of one that guesses everybody if it does so too.
         """
-        if self.suggested is None or self.delta > 0.0:
+        if self._suggested is None or self.delta > 0.0:
             return self.counts
-        everybody = self.canaries if self.suggested.guesses == self.canaries else None
-        return (self.suggested, *(count for count in self.counts if count.guesses != everybody))
+        everybody = self.canaries if self._suggested.guesses == self.canaries else None
+        return (self._suggested, *(count for count in self.counts if count.guesses != everybody))
 
     @cached_property
     def _pure(self) -> SeveralWays:
         """All ways together, under pure DP."""
         pure = replace(self, delta=0.0).ways
-        return SeveralWays(self.canaries, pure, pure[0] is self.suggested, 1.0 - self.confidence_level)
+        return SeveralWays(self.canaries, pure, pure[0] is self._suggested, 1.0 - self.confidence_level)
 
     def compare(self, guarantee: Guarantee) -> OneRunComparison:
         """Hold the run against a promise of the training.
@@ -166,7 +167,7 @@ class OneRunAudit:
             if delta == 0.0:
                 counts, each = (self._pure.best,), [self._pure.p_value(promise.epsilon)]
         else:
-            delta, counts, allowed = self.delta, self.for_curves, symmetric_divergence(promise.roc)
+            delta, counts, allowed = self.delta, self._for_curves, symmetric_divergence(promise.roc)
             each = [curve_p_value(allowed, self.canaries, c.guesses, c.right) for c in counts]
         best = counts[int(np.argmin(each))]
         counted = f"{best.right} of {best.guesses} guesses about {self.canaries} {self._unit} are right"
@@ -180,10 +181,10 @@ class OneRunAudit:
         band (Dvoretzky-Kiefer-Wolfowitz on both sides) takes the scores for independent draws, which those of one
         training are not.
         """
-        from whosin.plots.audit import AuditDisplay
+        from whosin.plots import draw_measured
 
-        if guarantee is not None and not isinstance(guarantee, Guarantee):
-            raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+        if guarantee is not None:
+            check_guarantee(guarantee)
         if self.scores is None or self.included is None:
             raise InputError("plot needs an audit that audit_one_run returned, with its scores")
         inside, outside = self.scores[self.included], self.scores[~self.included]
@@ -195,7 +196,8 @@ class OneRunAudit:
         up, right = dkw_radius(len(inside), share), dkw_radius(len(outside), share)
         lower = np.where(fpr >= right, measured.tpr(np.maximum(fpr - right, 0.0)) - up, 0.0)
         upper = measured.tpr(np.minimum(fpr + right, 1.0)) + up
-        shown = AuditDisplay(
+        return draw_measured(
+            ax,
             fpr,
             np.asarray(measured.tpr(fpr)),
             np.maximum(lower, 0.0),
@@ -204,8 +206,6 @@ class OneRunAudit:
             scale=scale,
             promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
         )
-        axes: Axes = shown.plot(ax=ax).ax_
-        return axes
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""
@@ -242,9 +242,6 @@ class OneRunAudit:
             f"ε ≥ {at_least(self.epsilon_lower)}{delta} with {100 * self.confidence_level:g}% confidence "
             f"({self.right} of {self.guesses} guesses right, {self.canaries} {self._unit}, one run)"
         )
-
-    def _repr_html_(self) -> str:
-        return card(str(self), self.explain(), {"Assumes": self.assumes})
 
 
 def audit_one_run(
@@ -402,8 +399,7 @@ def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count
 
 def _as_dp(guarantee: Any) -> DifferentialPrivacy:
     """Return a promise that says what turning one coin over may change: add/remove DP."""
-    if not isinstance(guarantee, Guarantee):
-        raise InputTypeError(f"guarantee must be one of whosin's guarantees, got {guarantee!r}")
+    check_guarantee(guarantee)
     promise = guarantee if isinstance(guarantee, DifferentialPrivacy) else guarantee.implies(ApproxDP)
     if getattr(promise, "adjacency", "add_remove") != "add_remove":
         raise ImplicationError(

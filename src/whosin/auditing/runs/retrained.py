@@ -138,7 +138,7 @@ class RetrainedAudit(Answer):
     confidence_level: float
     labels: Mapping[str, NDArray[np.str_]] = field(default_factory=dict, repr=False)
     """Labels of the units by column, for :attr:`groups`."""
-    covariates: Array | None = field(default=None, repr=False)
+    _covariates: Array | None = field(default=None, repr=False)
     tolerate: float | None = None
     notes: tuple[str, ...] = ()
 
@@ -281,7 +281,7 @@ class RetrainedAudit(Answer):
     @cached_property
     def individual(self) -> RetrainedIndividual:
         """The risk over trainings of every unit."""
-        return individual_risks(self.scores, self.trainings.people, self.covariates, self._delta)
+        return individual_risks(self.scores, self.trainings.people, self._covariates, self._delta)
 
     @cached_property
     def groups(self) -> RetrainedGroups:
@@ -458,7 +458,7 @@ class RetrainedAudit(Answer):
 
     def plot(self, ax: Axes | None = None, *, guarantee: Guarantee | None = None, scale: str = "linear") -> Axes:
         """Draw the curve over all trainings, where most single trainings lie, and a promise; return the axes."""
-        from whosin.plots.audit import AuditDisplay
+        from whosin.plots import draw_measured
 
         s = self.scores
         fpr = np.unique(np.concatenate([np.geomspace(1e-5, 0.1, 60), np.linspace(0.0, 1.0, 101)]))
@@ -469,7 +469,8 @@ class RetrainedAudit(Answer):
             ]
         )
         low, high = np.quantile(curves, [0.05, 0.95], axis=0)
-        shown = AuditDisplay(
+        return draw_measured(
+            ax,
             fpr,
             np.asarray(self.roc.tpr(fpr)),
             low,
@@ -478,8 +479,6 @@ class RetrainedAudit(Answer):
             scale=scale,
             promised=None if guarantee is None else np.asarray(guarantee.roc.tpr(fpr)),
         )
-        axes: Axes = shown.plot(ax=ax).ax_
-        return axes
 
     def __str__(self) -> str:
         a, trainings = self.advantage, len(self.scores.coins)

@@ -9,7 +9,7 @@ from typing import Any
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_prior, check_whole
 from whosin.guarantees.base import Guarantee
-from whosin.guarantees.close import log_above
+from whosin.guarantees.close_pairs import log_above
 from whosin.guarantees.dp import ADJACENCIES, ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
 from whosin.guarantees.identifiability import MOST_CANDIDATES, DifferentialIdentifiability
 from whosin.guarantees.implications.differential import exp, to_approx
@@ -21,8 +21,6 @@ from whosin.guarantees.practical import PMP
 from whosin.guarantees.profile import PrivacyProfile, TradeOff
 from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
-
-__all__ = ["EDGES"]
 
 
 def _dp_to_membership(g: DifferentialPrivacy, family: str | None = None, negative: bool = False) -> MembershipPrivacy:

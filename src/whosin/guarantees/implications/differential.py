@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import cast
 
 from whosin.errors import ImplicationError, InputError, check_choice, check_number
-from whosin.guarantees.close import close_divergence, close_epsilon, sampled_epsilon
+from whosin.guarantees.close_pairs import close_divergence, close_epsilon, sampled_epsilon
 from whosin.guarantees.dp import (
     ADJACENCIES,
     Adjacency,
@@ -25,16 +25,6 @@ from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP, epsilon_of_orde
 from whosin.guarantees.sgd import DPSGD
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
-
-__all__ = [
-    "EDGES",
-    "curve_epsilon",
-    "epsilon_at",
-    "exp",
-    "step_epsilon",
-    "target_adjacency",
-    "to_approx",
-]
 
 
 def _to_pure(g: DifferentialPrivacy, adjacency: str | None = None, sample_rate: float | None = None) -> PureDP:

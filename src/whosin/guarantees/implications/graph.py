@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from whosin.errors import ImplicationError
 from whosin.guarantees.base import Guarantee
 
-__all__ = ["FORMS", "KMAX", "NO_EDGES", "Edge", "NoEdge", "edge", "no"]
-
 FORMS = ("RenyiDP", "ZeroConcentratedDP", "PrivacyProfile", "TradeOff")
 """How accountants state differential privacy: whole curves."""
 

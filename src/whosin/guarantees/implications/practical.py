@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from whosin.errors import ImplicationError, check_prior
-from whosin.guarantees.close import close_epsilon, close_excess
+from whosin.guarantees.close_pairs import close_epsilon, close_excess
 from whosin.guarantees.dp import ApproxDP, DifferentialPrivacy, GaussianDP, PureDP, check_delta
 from whosin.guarantees.implications.differential import curve_epsilon, step_epsilon
 from whosin.guarantees.implications.graph import edge
@@ -16,8 +16,6 @@ from whosin.guarantees.renyi import RenyiDP, ZeroConcentratedDP
 from whosin.guarantees.sgd import DPSGD
 from whosin.numerics.rounding import float_above
 from whosin.roc import Roc
-
-__all__ = ["EDGES", "HALF", "mip_of", "pmp_to_mip"]
 
 
 def _dp_to_pmp(g: DifferentialPrivacy, delta: float | None = None, train_fraction: float = 0.5) -> PMP:

@@ -17,8 +17,6 @@ from whosin.errors import check_whole
 from whosin.numerics.subsets import members_by_rank
 from whosin.population.exponential.logits import WIDEST, centre, check_logits, check_size, log_sum_exp, merge_columns
 
-__all__ = ["adjacent_epsilon", "range_bound"]
-
 Array = NDArray[np.float64]
 
 

@@ -40,8 +40,6 @@ from whosin.population.pool import clipped, totals, train_size
 from whosin.population.result import PopulationPrivacy
 from whosin.tables import numeric_records
 
-__all__ = ["exponential"]
-
 Array = NDArray[np.float64]
 
 MOST_SUBSETS = 2 * 10**11

@@ -21,8 +21,6 @@ from whosin.numerics.bounded_means import empirical_bernstein_lower, empirical_b
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.limits import Ratios
 
-__all__ = ["Probabilities", "both_excesses", "excess", "smallest_epsilons"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

@@ -30,8 +30,6 @@ from scipy.special import log_softmax
 
 from whosin.population.exponential.game import Game
 
-__all__ = ["Block", "Sampler", "Sums"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

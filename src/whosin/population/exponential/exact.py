@@ -32,8 +32,6 @@ from whosin.population.exponential.kernels import fused_kernel, has_numba
 from whosin.population.exponential.logits import WIDEST, centre, check_logits, check_size, merge_columns
 from whosin.population.exponential.tasks import Problem
 
-__all__ = ["SubsetLaws", "estimate_seconds", "subset_count", "subset_laws"]
-
 Array = NDArray[np.float64]
 
 METHODS = ("auto", "fused", "blas", "direct")
@@ -45,7 +43,7 @@ _FUSED_FROM = 2**28  # subsets; below, matrix products end sooner than the kerne
 _FUSED_CANDIDATES = 40  # beyond this many candidates, matrix products are as fast as the kernel
 
 # Nanoseconds a subset on one core of a server of 2021: constant, and slope in the number of candidates.
-_NANOSECONDS = {"fused": (0.4, 0.26), "blas": (2.7, 0.22), "direct": (30.0, 55.0)}
+_NANOSECONDS = {"fused": (0.4, 0.26), "blas": (2.7, 0.22)}
 
 
 @dataclass(frozen=True)
@@ -87,18 +85,15 @@ def subset_count(n_records: int, k: int) -> int:
     return math.comb(n_records, check_whole("k", k, low=0))
 
 
-def estimate_seconds(n_records: int, k: int, m: int, *, n_jobs: int = 1, method: str = "auto") -> float:
-    """Return roughly how long :func:`subset_laws` takes, for m distinct candidates and ``n_jobs`` idle cores.
+def estimate_seconds(n_records: int, k: int, m: int) -> float:
+    """Return roughly how long :func:`subset_laws` takes on an idle core, for m distinct candidates.
 
     The number of subsets times a constant that was measured once, on one machine; expect a factor of three either way.
     Compilation of the fused kernel on its first use (2 to 3 seconds) is not included. Grows like C(N, k)·m.
     """
     subsets = subset_count(n_records, k)
-    m = check_whole("m", m, low=1)
-    n_jobs = check_whole("n_jobs", n_jobs, low=1)
-    check_choice("method", method, METHODS)
-    constant, slope = _NANOSECONDS[_route(method, subsets, m, 0.0)]
-    return 1e-3 + subsets * (constant + slope * m) * 1e-9 / n_jobs
+    constant, slope = _NANOSECONDS[_route("auto", subsets, m, 0.0)]
+    return 1e-3 + subsets * (constant + slope * m) * 1e-9
 
 
 def subset_laws(

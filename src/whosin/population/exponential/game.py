@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-__all__ = ["Game"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 

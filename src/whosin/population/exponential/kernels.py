@@ -19,16 +19,6 @@ from numpy.typing import NDArray
 
 from whosin.population.exponential.logits import log_sum_exp
 
-__all__ = [
-    "blas_pair_sums",
-    "fused_kernel",
-    "fused_pair_sums",
-    "has_numba",
-    "log_pair_sums",
-    "product_tile",
-    "row_parts",
-]
-
 Array = NDArray[np.float64]
 
 _ONE_THREAD = 2**18  # multiplications up to which OpenBLAS stays in the calling thread

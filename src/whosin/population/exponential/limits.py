@@ -21,11 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.population.exponential.caps import Caps
+from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.game import Game
-
-__all__ = ["Ratios", "lambdas", "limits", "log_ratio", "mean_upper"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -43,10 +41,6 @@ class Ratios:
     @property
     def largest(self) -> Array:
         return np.asarray(np.maximum(self.into, self.out).max(axis=0))
-
-    @property
-    def worst(self) -> Array:
-        return np.asarray(np.maximum(self.into, self.out).max(axis=1))
 
     def ranked(self, ranking: Index) -> Ratios:
         return Ratios(self.into[ranking], self.out[ranking])

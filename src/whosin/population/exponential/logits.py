@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError, InputTypeError, check_whole
 
-__all__ = ["WIDEST", "centre", "check_logits", "check_size", "log_sum_exp", "merge_columns"]
-
 Array = NDArray[np.float64]
 
 WIDEST = 600.0

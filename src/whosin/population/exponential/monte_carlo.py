@@ -6,7 +6,7 @@ record x, P(w) for the average over all, q = k/N and θ_xw = ln P_in(w)/P_out(w)
 E_{e^ε̃}(P_in ‖ P_out) ≤ δ and E_{e^ε̃}(P_out ‖ P_in) ≤ δ for every record (practical membership privacy, Lowy et al.
 2024, in both directions). What it rests on, each with its proof in the module named:
 
-1. what holds for certain, ranges and averaged ranges (``caps``);
+1. what holds for certain, ranges and averaged ranges (``certain_ranges``);
 2. samples with the mean P_in - P_out of every record from each draw (``draws``);
 3. limits on that mean, and from there on θ (``limits``);
 4. limits on the P(w), rare outcomes included, and from all limits to (ε̃, δ) (``delta``).
@@ -20,24 +20,21 @@ pool. Cost: O(draws·N·m) time, O(N·m) memory.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.answers import Said
 from whosin.errors import check_confidence, check_number
 from whosin.parallel.threads import Progress
-from whosin.population.exponential.caps import Caps
-from whosin.population.exponential.delta import Probabilities, both_excesses, smallest_epsilons
+from whosin.population.exponential.certain_ranges import Caps
+from whosin.population.exponential.delta import Probabilities, smallest_epsilons
 from whosin.population.exponential.draws import Block, Sampler
 from whosin.population.exponential.game import Game
 from whosin.population.exponential.limits import Ratios, limits, log_ratio
 from whosin.population.exponential.logits import check_logits, check_size
 from whosin.population.exponential.plan import Plan, draw, pilot_block, worth_drawing
-
-__all__ = ["SoftmaxCertificate", "certify"]
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -46,7 +43,7 @@ SHARE_OF_DIFFERENCES = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxCertificate(Said):
+class SoftmaxCertificate:
     """Upper limits on what the exponential mechanism tells about each record of a pool.
 
     Parameters
@@ -59,15 +56,10 @@ class SoftmaxCertificate(Said):
         The same for each record; all hold at once.
     point : array (N,)
         Estimates without a margin.
-    delta_rare : float
-        How much of δ the outcomes that are no contenders use at ``epsilon``, for the worst record.
     deterministic : array (N,)
         Range bounds A_x = max_y range_w(g_x - g_y).
     certain : array (N,)
         Averaged range bounds: pure ε̃ that holds without any draw, at most A_x.
-    contenders : array (m,) of bool
-        Outcomes that came up often enough for the draws to say more than ``certain`` does about the worst record. The
-        others are rare: they count with the averaged range bound.
     probabilities : array (m,)
         Estimated P(w).
     draws : int
@@ -79,23 +71,10 @@ class SoftmaxCertificate(Said):
     confidence_level: float
     per_record: Array
     point: Array
-    delta_rare: float
     deterministic: Array
     certain: Array
-    contenders: NDArray[np.bool_]
     probabilities: Array
     draws: int
-
-    def __str__(self) -> str:
-        return (
-            f"({self.epsilon:.6g}, {self.delta:.6g})-PMP for {len(self.per_record)} records with confidence "
-            f"{self.confidence_level:g} ({self.draws} draws; range bound {float(self.deterministic.max()):.6g})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain numbers and lists."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def certify(
@@ -167,10 +146,8 @@ def _nothing_to_learn(game: Game, delta: float, confidence_level: float) -> Soft
         confidence_level=confidence_level,
         per_record=zeros,
         point=zeros.copy(),
-        delta_rare=0.0,
         deterministic=zeros.copy(),
         certain=zeros.copy(),
-        contenders=np.ones(len(game.group), dtype=bool),
         probabilities=game.portion.copy(),
         draws=0,
     )
@@ -187,17 +164,16 @@ class _Question:
     ranking: Index
     centre: Array
 
-    def answer(self, block: Block, rounding: float) -> tuple[Array, Ratios, Probabilities]:
-        """Limits on ε̃ and on ±θ of every record, and on the P(w), from the sums of all draws."""
+    def answer(self, block: Block, rounding: float) -> tuple[Array, Probabilities]:
+        """Limits on the ε̃ of every record, and on the P(w), from the sums of all draws."""
         game, slack = self.game, self.game.rounding + rounding
         chances = Probabilities.of(block.frequencies, self.ranking, (1.0 - SHARE_OF_DIFFERENCES) * self.beta, slack)
         found = limits(
             game, self.caps, block.differences, self.centre, chances.lower, SHARE_OF_DIFFERENCES * self.beta, rounding
         )
-        ratios = found.capped(self.caps)
-        ranked = ratios.ranked(self.ranking)
+        ranked = found.capped(self.caps).ranked(self.ranking)
         per_record = smallest_epsilons(ranked, self.delta, game.share, chances)
-        return np.minimum(per_record, self.caps.certain), ratios, chances
+        return np.minimum(per_record, self.caps.certain), chances
 
     def point(self, block: Block) -> Array:
         """The same with estimates in place of limits."""
@@ -207,14 +183,6 @@ class _Question:
         ranked = estimates.capped(self.caps).ranked(self.ranking)
         return smallest_epsilons(ranked, self.delta, game.share, Probabilities.known(often, self.ranking))
 
-    def rare_excess(
-        self, ratios: Ratios, contenders: NDArray[np.bool_], epsilon: float, chances: Probabilities
-    ) -> float:
-        """What the outcomes that are no contenders use of δ."""
-        rare = Ratios(*(np.where(contenders[:, None], 0.0, part) for part in (ratios.into, ratios.out)))
-        ranked, level = rare.ranked(self.ranking), np.full(ratios.into.shape[1], epsilon)
-        return float(both_excesses(ranked, level, self.game.share, chances).max())
-
 
 def _simulated(game: Game, caps: Caps, delta: float, confidence_level: float, plan: Plan) -> SoftmaxCertificate:
     seeds = np.random.SeedSequence(plan.seed).spawn(2)
@@ -223,19 +191,15 @@ def _simulated(game: Game, caps: Caps, delta: float, confidence_level: float, pl
     question = _Question(game, caps, delta, 1.0 - confidence_level, ranking, pilot.differences.mean)
     draws = plan.draws or worth_drawing(game, pilot, lambda block: float(question.answer(block, 0.0)[0].max()))
     block, rounding = draw(Sampler(game, ranking), draws, plan, seeds[1])
-    per_record, ratios, chances = question.answer(block, rounding)
-    contenders = ratios.worst < Ratios(caps.mean_in, caps.mean_out).worst
-    epsilon = float(per_record.max())
+    per_record, chances = question.answer(block, rounding)
     return SoftmaxCertificate(
-        epsilon=epsilon,
+        epsilon=float(per_record.max()),
         delta=delta,
         confidence_level=confidence_level,
         per_record=per_record,
         point=question.point(block),
-        delta_rare=min(delta, question.rare_excess(ratios, contenders, epsilon, chances)),
         deterministic=caps.deterministic,
         certain=caps.certain,
-        contenders=contenders[game.group],
         probabilities=chances.estimate[game.group] * game.portion,
         draws=draws,
     )

@@ -21,8 +21,6 @@ from whosin.parallel.threads import Progress, number_of_threads
 from whosin.population.exponential.draws import BATCH, Block, Sampler
 from whosin.population.exponential.game import Game
 
-__all__ = ["Plan", "draw", "pilot_block", "worth_drawing"]
-
 BLOCK = 2**21
 """Draws times records of a block, roughly: enough to be worth a thread's while."""
 MOST_BLOCKS = 100

@@ -26,8 +26,6 @@ from whosin.numerics.subsets import members_by_rank
 from whosin.population.exponential.kernels import blas_pair_sums, fused_pair_sums, log_pair_sums, row_parts
 from whosin.population.exponential.logits import log_sum_exp
 
-__all__ = ["Problem", "Task"]
-
 Array = NDArray[np.float64]
 
 _LONG_BLOCK = 2**14

@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["ROUNDING", "TAIL", "Tilted", "inclusion"]
-
 Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 

@@ -26,8 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 from whosin.population.exponential.tilted_subsets import ROUNDING, TAIL, Tilted, inclusion
 
-__all__ = ["two_outcome_log_laws"]
-
 Array = NDArray[np.float64]
 
 _FARTHEST = 2.0  # saddle points are sought between -2 and 2; beyond, two terms of the series in e^-S are enough

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from whosin.protection.coupled import exchanges, trainings
+from whosin.protection.one_replaced import exchanges, trainings
 from whosin.protection.pool import Draw
 from whosin.protection.training import subset_of
 

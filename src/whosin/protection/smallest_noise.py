@@ -31,8 +31,6 @@ from whosin.numerics.betting import HIGHEST_STAKE, best_stake, log_wealth
 from whosin.numerics.roots import smallest_holding
 from whosin.numerics.shift import divergence
 
-__all__ = ["ScaleTest"]
-
 Array = NDArray[np.float64]
 
 _FARTHEST = math.log(1e15)

@@ -11,15 +11,21 @@ from matplotlib.colors import to_rgba
 
 import whosin as wi
 from whosin.errors import InputError, MissingExtraError
-from whosin.plots.audit import AuditDisplay, GroupsDisplay, IndividualDisplay, RankedDisplay
-from whosin.plots.bounds import BoundsCurvesDisplay, BoundsDisplay
-from whosin.plots.chance import ChanceDisplay
-from whosin.plots.forest import height_of, two_lines
-from whosin.plots.population import PopulationDisplay
-from whosin.plots.posterior import PosteriorDisplay
-from whosin.plots.queries import QueriesDisplay
-from whosin.plots.release_size import ReleaseSizeDisplay
-from whosin.plots.roc import COLOURS, GREY, new_axes
+from whosin.plots import (
+    COLOURS,
+    GREY,
+    draw_bounds,
+    draw_bounds_by_epsilon,
+    draw_curve,
+    draw_forest,
+    draw_individual,
+    draw_measured,
+    draw_population,
+    draw_release_size,
+    height_of,
+    new_axes,
+    two_lines,
+)  # fmt: skip
 
 LONG = "native country = Holand-Netherlands, occupation = protective services and others"
 FPR = np.linspace(0.0, 1.0, 101)
@@ -57,8 +63,8 @@ def drawn(ax):
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_an_audit_shows_curve_band_and_promise(scale):
     promised = wi.PureDP(1.0).roc.tpr(FPR)
-    display = AuditDisplay(FPR, np.sqrt(FPR), FPR, np.minimum(1.0, 1.2 * np.sqrt(FPR)), "by $x_", scale, promised)
-    ax = drawn(display.plot().ax_)
+    sides = FPR, np.minimum(1.0, 1.2 * np.sqrt(FPR))
+    ax = drawn(draw_measured(None, FPR, np.sqrt(FPR), *sides, label="by $x_", scale=scale, promised=promised))
     assert legend(ax) == ["blind guessing", "by $x_", "limits", "promised: at most"]
     assert (ax.get_xscale(), ax.get_yscale()) == (scale, scale)
     first = 1 if scale == "log" else 0
@@ -68,31 +74,22 @@ def test_an_audit_shows_curve_band_and_promise(scale):
     assert (curve.get_color(), promise.get_color()) == COLOURS[:2]
     assert curve.get_linestyle() != promise.get_linestyle()
     band = ax.collections[0].get_paths()[0].vertices
-    for side in (display.lower, display.upper):
+    for side in sides:
         assert {(x, y) for x, y in zip(FPR[first:], side[first:], strict=True)} <= set(map(tuple, band))
 
 
 def test_a_band_without_a_promise():
-    ax = AuditDisplay(FPR, FPR, FPR, np.ones(101)).plot().ax_
+    ax = draw_measured(None, FPR, FPR, FPR, np.ones(101))
     assert len(ax.lines) == 2
     assert legend(ax) == ["blind guessing", "measured", "limits"]
 
 
 def test_the_first_curve_sets_the_limits_of_logarithmic_axes():
     fpr = np.geomspace(1e-4, 1.0, 50)
-    ax = AuditDisplay(fpr, fpr, fpr, fpr, scale="log").plot().ax_
+    ax = draw_measured(None, fpr, fpr, fpr, fpr, scale="log")
     assert ax.get_xlim() == pytest.approx((1e-4, 1.0))
     wi.PureDP(1.0).roc.plot(ax=ax, label="promised", scale="log")
     assert ax.get_xlim() == pytest.approx((1e-4, 1.0))
-
-
-def test_beliefs_before_and_after():
-    prior = np.linspace(0.01, 0.99, 99)
-    ends = np.array([wi.PureDP(1.0).posterior(float(p)) for p in prior])
-    ax = drawn(PosteriorDisplay(prior, ends[:, 0], ends[:, 1]).plot().ax_)
-    assert np.array_equal(ax.lines[0].get_ydata(), ends[:, 1])
-    assert np.array_equal(ax.lines[1].get_ydata(), ends[:, 0])
-    assert legend(ax) == ["at most", "at least", "unchanged"]
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -101,7 +98,7 @@ def test_beliefs_before_and_after():
 @pytest.mark.parametrize("records", [1, 2, 1000])
 def test_every_record_has_its_width(records):
     risk = np.linspace(0.2, 0.9, records)
-    ax = drawn(IndividualDisplay(risk, risk - 0.1, risk + 0.1, 0.5).plot().ax_)
+    ax = drawn(draw_individual(None, risk, risk - 0.1, risk + 0.1, 0.5))
     x, y = ax.lines[0].get_data()
     assert ax.lines[0].get_drawstyle() == "steps-post"
     assert (x[0], x[-1]) == (0.0, 1.0)
@@ -113,27 +110,17 @@ def test_every_record_has_its_width(records):
 
 
 def test_the_line_of_the_prior_says_what_it_is():
-    ax = IndividualDisplay(np.array([0.4]), np.array([0.3]), np.array([0.6]), 0.015).plot().ax_
+    ax = draw_individual(None, np.array([0.4]), np.array([0.3]), np.array([0.6]), 0.015)
     assert legend(ax) == ["probability after the answer", "limits, all at once", "before the answer: 1.5%"]
     assert list(ax.lines[1].get_ydata()) == [0.015, 0.015]
-
-
-def test_ranked_records_stand_in_their_order_with_their_limits():
-    names, risk = ["row 7", "$\\undefined$", "row 2"], np.array([0.9, 0.8, 0.7])
-    ax = drawn(RankedDisplay(names, risk, risk - 0.2, risk + 0.1, 0.25).plot().ax_)
-    assert ticks(ax) == {"row 7": 2.0, "$\\undefined$": 1.0, "row 2": 0.0}
-    assert list(ax.lines[0].get_xdata()) == [0.25, 0.25]
-    assert np.array_equal(ax.lines[1].get_xdata(), risk)
-    assert segments(ax.collections[0])[:, :, 0] == pytest.approx(np.column_stack([risk - 0.2, risk + 0.1]))
 
 
 # --- groups and queries -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("display", [GroupsDisplay, QueriesDisplay])
-def test_forests_have_the_first_on_top(display):
+def test_forests_have_the_first_on_top():
     estimate = np.array([0.3, -0.1])
-    ax = drawn(display(["first", "second"], estimate, estimate - 0.1, estimate + 0.1).plot().ax_)
+    ax = drawn(draw_forest(None, ["first", "second"], estimate, estimate - 0.1, estimate + 0.1, label="advantage"))
     assert ticks(ax) == {"first": 1.0, "second": 0.0}
     assert np.array_equal(ax.lines[1].get_xdata(), estimate)
     assert np.array_equal(ax.lines[1].get_ydata(), [1, 0])
@@ -141,11 +128,10 @@ def test_forests_have_the_first_on_top(display):
     assert "advantage" in ax.get_xlabel()
 
 
-@pytest.mark.parametrize("display", [GroupsDisplay, QueriesDisplay])
-def test_forty_long_names_are_legible(display):
+def test_forty_long_names_are_legible():
     names = [f"{LONG} {i}" for i in range(40)]
     values = np.linspace(0.5, 0.0, 40)
-    ax = drawn(display(names, values, values - 0.1, values + 0.1).plot().ax_)
+    ax = drawn(draw_forest(None, names, values, values - 0.1, values + 0.1, label="advantage"))
     boxes = [label.get_window_extent() for label in ax.get_yticklabels()]
     assert len(boxes) == 40
     assert all(lower.y1 <= upper.y0 + 1.0 for upper, lower in pairwise(boxes))
@@ -154,12 +140,12 @@ def test_forty_long_names_are_legible(display):
 
 
 def test_a_group_without_an_estimate_keeps_its_limits():
-    ax = drawn(GroupsDisplay(["a"], np.array([np.nan]), np.array([-1.0]), np.array([1.0])).plot().ax_)
+    ax = drawn(draw_forest(None, ["a"], np.array([np.nan]), np.array([-1.0]), np.array([1.0]), label="advantage"))
     assert segments(ax.collections[0])[0, :, 0] == pytest.approx([-1.0, 1.0])
 
 
 def test_no_groups_give_empty_axes():
-    ax = drawn(GroupsDisplay([], np.zeros(0), np.zeros(0), np.zeros(0)).plot().ax_)
+    ax = drawn(draw_forest(None, [], np.zeros(0), np.zeros(0), np.zeros(0), label="advantage"))
     assert ticks(ax) == {}
 
 
@@ -180,7 +166,7 @@ def test_names_take_at_most_two_lines():
 
 def test_sizes_show_estimates_and_limits():
     sizes, estimate = np.array([10, 100, 1000]), np.array([0.0, 0.1, 0.3])
-    ax = drawn(ReleaseSizeDisplay(sizes, estimate, estimate / 2, estimate + 0.1, "distance").plot().ax_)
+    ax = drawn(draw_release_size(None, sizes, estimate, estimate / 2, estimate + 0.1, label="distance"))
     assert np.array_equal(ax.lines[0].get_xdata(), sizes)
     assert np.array_equal(ax.lines[0].get_ydata(), estimate)
     assert ax.get_xscale() == "log"
@@ -190,19 +176,19 @@ def test_sizes_show_estimates_and_limits():
 
 
 def test_one_size_shows_its_limits():
-    ax = drawn(ReleaseSizeDisplay(np.array([2]), np.array([0.1]), np.array([0.0]), np.array([0.4])).plot().ax_)
+    ax = drawn(draw_release_size(None, np.array([2]), np.array([0.1]), np.array([0.0]), np.array([0.4])))
     assert segments(ax.collections[-1])[0, :, 1] == pytest.approx([0.0, 0.4])
 
 
 def test_a_flat_curve_at_zero_has_room():
-    ax = drawn(ReleaseSizeDisplay(np.array([2, 4]), *(np.zeros(2) for _ in range(3))).plot().ax_)
+    ax = drawn(draw_release_size(None, np.array([2, 4]), *(np.zeros(2) for _ in range(3))))
     assert ax.get_ylim() == (0.0, 0.05)
 
 
 @pytest.mark.parametrize("records", [1, 3, 100_000])
 def test_a_population_shows_every_record_and_every_line(records):
     values = np.sort(np.random.default_rng(0).gamma(1.0, size=records))
-    ax = drawn(PopulationDisplay(values, {"as labelled": 8.0, "here": 6.0}).plot().ax_)
+    ax = drawn(draw_population(None, values, {"as labelled": 8.0, "here": 6.0}))
     x, y = ax.lines[0].get_data()
     assert (x[0], x[-1]) == (0.0, 1.0)
     assert np.array_equal(y[:-1], values)
@@ -213,31 +199,20 @@ def test_a_population_shows_every_record_and_every_line(records):
 
 
 def test_lines_at_one_height_are_one():
-    ax = PopulationDisplay(np.array([0.1]), {"as labelled": 8.0, "worst case": 8.0 + 1e-12, "none": np.inf}).plot().ax_
+    ax = draw_population(None, np.array([0.1]), {"as labelled": 8.0, "worst case": 8.0 + 1e-12, "none": np.inf})
     assert legend(ax)[1:] == ["as labelled and worst case: 8"]
 
 
 def test_records_without_a_limit_are_counted_and_not_drawn():
-    ax = drawn(PopulationDisplay(np.array([0.3, np.inf, np.inf]), {"as labelled": np.inf}).plot().ax_)
+    ax = drawn(draw_population(None, np.array([0.3, np.inf, np.inf]), {"as labelled": np.inf}))
     assert legend(ax) == ["knows the pool only (ε̃); without limit: 2 records"]
     assert np.isnan(ax.lines[0].get_ydata()).tolist() == [False, True, True, True]
-    everyone = drawn(PopulationDisplay(np.array([np.inf]), {}).plot().ax_)
+    everyone = drawn(draw_population(None, np.array([np.inf]), {}))
     assert everyone.get_ylim() == (0.0, 1.0)
 
 
 def test_a_population_of_zeros():
-    assert drawn(PopulationDisplay(np.zeros(5), {"as labelled": 0.0}).plot().ax_).get_ylim() == (0.0, 1.0)
-
-
-def test_chances_by_claim_and_the_level_of_refutation():
-    claims, chance = np.linspace(0.0, 4.0, 9), np.geomspace(1e-12, 1.0, 9)
-    ax = drawn(ChanceDisplay(claims, chance, 0.05).plot().ax_)
-    curve, level = ax.lines
-    assert np.array_equal(curve.get_xdata(), claims)
-    assert curve.get_ydata() == pytest.approx(np.maximum(chance, 1e-6))
-    assert list(level.get_ydata()) == [0.05, 0.05]
-    assert legend(ax) == ["chance, at most", "refuted below 5%"]
-    assert ax.get_yscale() == "log"
+    assert drawn(draw_population(None, np.zeros(5), {"as labelled": 0.0})).get_ylim() == (0.0, 1.0)
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
@@ -311,37 +286,33 @@ def test_bounds_on_axes_of_ones_own():
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 ONE = np.array([0.5])
-DISPLAYS = {
-    "audit": lambda: AuditDisplay(FPR, FPR, FPR, FPR),
-    "individual": lambda: IndividualDisplay(ONE, ONE, ONE, 0.5),
-    "ranked": lambda: RankedDisplay(["a"], ONE, ONE, ONE, 0.5),
-    "groups": lambda: GroupsDisplay(["a"], ONE, ONE, ONE),
-    "queries": lambda: QueriesDisplay(["a"], ONE, ONE, ONE),
-    "size": lambda: ReleaseSizeDisplay(np.array([5]), ONE, ONE, ONE),
-    "population": lambda: PopulationDisplay(ONE, {"as labelled": 1.0}),
-    "posterior": lambda: PosteriorDisplay(ONE, ONE, ONE),
-    "chance": lambda: ChanceDisplay(np.array([0.0, 1.0]), np.array([0.01, 0.2]), 0.05),
-    "bounds": lambda: BoundsDisplay(["a"], ["ppv"], ONE, [True]),
-    "bounds by epsilon": lambda: BoundsCurvesDisplay(np.array([0.0, 1.0]), {"a": np.zeros(2)}, "ppv", 1.0),
+DRAWN = {
+    "curve": lambda ax: draw_curve(ax, FPR, FPR),
+    "measured": lambda ax: draw_measured(ax, FPR, FPR, FPR, FPR),
+    "individual": lambda ax: draw_individual(ax, ONE, ONE, ONE, 0.5),
+    "groups": lambda ax: draw_forest(ax, ["a"], ONE, ONE, ONE, label="advantage"),
+    "size": lambda ax: draw_release_size(ax, np.array([5]), ONE, ONE, ONE),
+    "population": lambda ax: draw_population(ax, ONE, {"as labelled": 1.0}),
+    "bounds": lambda ax: draw_bounds(ax, ["a"], ["ppv"], ONE, [True]),
+    "bounds by epsilon": lambda ax: draw_bounds_by_epsilon(ax, np.array([0.0, 1.0]), {"a": np.zeros(2)}, "ppv", 1.0),
 }
 
 
-@pytest.mark.parametrize("name", DISPLAYS)
-def test_a_display_draws_on_given_axes_and_keeps_them(name):
-    display, own = DISPLAYS[name](), new_axes()
-    assert display.ax_ is None
-    assert display.plot(ax=own) is display
-    assert display.ax_ is own
-    fresh = DISPLAYS[name]().plot().ax_
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_picture_is_drawn_on_the_given_axes_or_on_new_ones(name):
+    own = new_axes()
+    assert DRAWN[name](own) is own
+    assert own.has_data()
+    fresh = DRAWN[name](None)
     assert fresh is not own
     assert fresh.get_xlabel()
 
 
-@pytest.mark.parametrize("name", DISPLAYS)
+@pytest.mark.parametrize("name", DRAWN)
 def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(MissingExtraError, match=r"plots need Matplotlib: pip install .*matplotlib"):
-        DISPLAYS[name]().plot()
+        DRAWN[name](None)
 
 
 def luminance(colour):

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from whosin.population.exponential.adjacent import range_bound
 from whosin.population.exponential.game import Game
 
-__all__ = ["Caps"]
-
 Array = NDArray[np.float64]
 
 

@@ -7,7 +7,7 @@ serves both of its records, since (D - x + x', x', x) is drawn like (D, x, x'). 
 trainings and gives every record one distance, independent from round to round.
 
 The claim is about all records, and each of them has to pass at the full level
-(:mod:`whosin.protection.certify`). Random estimators are given the same seed throughout a round: any coupling will do.
+(:mod:`whosin.protection.smallest_noise`). Random estimators get the same seed throughout a round: any coupling will do.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.protection.certify import ScaleTest
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
 from whosin.protection.sampled import CONFIDENT, Budget, Pilot, check_draws, pilot_size
+from whosin.protection.smallest_noise import ScaleTest
 from whosin.protection.training import Failure, Indices, Seed, Trainer, collect, run, seeds_of, subset_of
-
-__all__ = ["exchanges", "from_replacements", "trainings"]
 
 Array = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom
 
 from whosin.numerics.shift import NOISES, divergence
-from whosin.protection.certify import ScaleTest
+from whosin.protection.smallest_noise import ScaleTest
 
 RUNS = 120
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from softmax_by_hand import random_logits, ratios
 
-from whosin.population.exponential.caps import Caps
+from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.game import Game
 from whosin.population.exponential.monte_carlo import certify
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 import whosin as wi
 from whosin.errors import MissingExtraError
-from whosin.plots.roc import COLOURS, RocDisplay, new_axes
+from whosin.plots import COLOURS, new_axes
 
 CURVE = wi.PureDP(1.0).roc
 
@@ -75,14 +75,9 @@ def test_log_scale():
     assert ax.get_xlim()[1] == 1.0
 
 
-def test_display_keeps_its_data_and_axes():
-    display = RocDisplay.from_roc(CURVE, label="1-DP", scale="log")
-    assert display.ax_ is None
-    assert display.tpr == pytest.approx(CURVE.tpr(display.fpr), abs=1e-15)
-    assert np.all(np.diff(display.fpr) > 0)
+def test_the_line_is_as_asked_for():
     own = new_axes()
-    assert display.plot(ax=own, linestyle=":", color="red") is display
-    assert display.ax_ is own
+    assert CURVE.plot(own, label="1-DP", scale="log", linestyle=":", color="red") is own
     assert own.lines[-1].get_linestyle() == ":"
     assert own.lines[-1].get_color() == "red"
 
@@ -104,12 +99,3 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"plots need Matplotlib: pip install .*matplotlib") as caught:
         CURVE.plot()
     assert isinstance(caught.value, ImportError)
-
-
-def test_a_display_needs_no_matplotlib_until_it_is_drawn(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    display = RocDisplay.from_roc(CURVE)
-    assert len(display.fpr) == len(display.tpr)
-    with pytest.raises(MissingExtraError):
-        display.plot()

@@ -14,8 +14,6 @@ from fractions import Fraction
 
 from whosin.numerics.rounding import float_above
 
-__all__ = ["close_divergence", "close_epsilon", "close_excess", "log_above", "sampled_epsilon"]
-
 _DIGITS = Context(prec=1200, Emin=-(10**17), Emax=10**17)
 _KEPT = Context(prec=800, Emin=-(10**17), Emax=10**17)
 """What is left of them (a float has up to 767): a result that is a float on paper is that float again."""

@@ -1,1 +1,0 @@
-"""Display objects: plain arrays in, Matplotlib axes out."""
