@@ -93,3 +93,17 @@ def test_an_audit_of_a_release_in_blocks_repeats_what_is_in_memory(files):
     assert shown["compared"] == whole["compared"] == ["age", "job"]
     assert shown["overlaps"].items() < whole["overlaps"].items()
     assert {"train rows that appear in holdout", "train people who are in holdout"} < set(shown["overlaps"])
+
+
+def test_the_next_step_repeats_the_options_and_constant_columns_are_named(files):
+    seen = run(*files, "--categories", "age,patient", "--missing", "?", "--missing", "no one", "--header")
+    assert seen.exit_code == 0, seen.output
+    last = seen.output.strip().splitlines()[-1]
+    assert last.endswith("--categories age,patient --missing '?' --missing 'no one' --header")
+    for path in files:
+        path.write_text("age,land,empty\n" + "31,DE,\n45,DE,\n")
+    text = " ".join(run(*files).output.split())
+    assert "land category 1 0 yes, but it is the same in every row" in text
+    assert "empty category 0 6 yes, but it is empty" in text
+    files[1].write_text("age,land,empty\n" + "31,FR,\n45,FR,\n")
+    assert "the same in every row" not in run(*files).output

@@ -59,7 +59,11 @@ def test_series_in_long_format_and_several_children(tmp_path):
     [
         (PEOPLE, {"cost": [1.0]}, "key must be a column of child, got 'who'; it has cost"),
         (PEOPLE, {"who": ["a", "z"], "x": [1, 2]}, "child row 1 column 'who' must be somebody in parent, got 'z'"),
-        ({"who": ["a", "a"]}, {"who": ["a"], "x": [1]}, "one row per person in 'who'"),
+        (
+            {"who": ["a", "a"]},
+            {"who": ["a"], "x": [1]},
+            "one row per person in 'who', got 2 of 'a', the first in row 0",
+        ),
         (PEOPLE, {"who": ["a", None], "x": [1, 2]}, "child row 1 column 'who' must say whose the row is, got nothing"),
     ],
 )

@@ -40,6 +40,11 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
         for column in columns
         for role in column["apart"]
     ]
+    notes += [
+        f"{clean(column['name'])}: {'the same in every row' if column['different'] else 'empty'}, so it changes nothing"
+        for column in columns
+        if judged and column["constant"] and column["left_out"] is None
+    ]
     blocks: list[Block] = [*([Text(opening)] if judged else []), _tables(found, names)]
     if notes:
         blocks.append(Items([capital(note) for note in notes]))

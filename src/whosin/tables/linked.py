@@ -111,8 +111,14 @@ def _codes(people: Table, table: Table, key: str) -> list[NDArray[np.int32]]:
 
 def _summaries(people: Table, table: Table, key: str, order: str | None, first: int) -> list[tuple[str, Column]]:
     ours, theirs = _codes(people, table, key)
-    if len(np.unique(ours)) < len(ours):
-        raise InputError(f"{people.origin} must have one row per person in {key!r}, got {len(ours)} rows for fewer")
+    counts = np.bincount(ours)
+    if (again := counts[ours] > 1).any():
+        row = int(np.argmax(again))
+        raise InputError(
+            f"{people.origin} must have one row per person in {key!r}, got {counts[ours[row]]} of "
+            f"{people.columns[people.names.index(key)].show(row)}, the first in {people.place(row)}; parent=None takes "
+            "people from the other table"
+        )
     place = np.full(max(int(ours.max()), int(theirs.max())) + 1, -1)
     place[ours] = np.arange(len(ours))
     owner = place[theirs]
@@ -121,7 +127,7 @@ def _summaries(people: Table, table: Table, key: str, order: str | None, first: 
         who = table.columns[table.names.index(key)].show(row)
         raise InputError(
             f"{table.origin} {table.place(row)} column {key!r} must be somebody in {people.origin}, got {who} "
-            f"({int(np.sum(owner < 0))} such rows)"
+            f"({int(np.sum(owner < 0))} such rows): leave out rows that belong to nobody"
         )
     size = len(ours)
     found = [("rows", Column("number", "numbers", np.bincount(owner, minlength=size).astype(np.float64)))]

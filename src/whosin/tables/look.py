@@ -45,7 +45,7 @@ class Preview:
     """For each table its role, origin, rows, columns and notes on how it was read."""
     columns: tuple[dict[str, Any], ...] = field(repr=False)
     """For each column its name, kind, different values, missing cells by table, tables without a label in common with
-    the first, and why it would be left out."""
+    the first, whether it is the same in every row, and why it would be left out."""
     persons: Mapping[str, int] = field(default_factory=dict)
     """People by table, where a column says whose a row is."""
     overlaps: Mapping[str, int] = field(default_factory=dict)
@@ -199,8 +199,15 @@ def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[
         "different": None if first is None else _different(first),
         "missing": {role: int(column.missing.sum()) for role, column in columns.items()},
         "apart": [] if why is not None else _apart(columns),
+        "constant": len(columns) == len(tables) and _is_constant(list(columns.values())),
         "left_out": why,
     }
+
+
+def _is_constant(columns: Sequence[Column]) -> bool:
+    """Whether all rows of all tables have the same cell, or none."""
+    alike = (column.missing.all() or (column.values == column.values[0]).all() for column in columns)
+    return len({column.show(0) for column in columns}) == 1 and all(alike)
 
 
 def _apart(columns: Mapping[str, Column]) -> list[str]:

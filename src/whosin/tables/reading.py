@@ -172,10 +172,12 @@ def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | No
     check_file(path)
     ending = file_ending(path)
     if ending in TEXT:
-        packed = path.name.lower().endswith((*_PACKED, ".zip"))
+        name = path.name.lower()
+        packed = name.endswith((*_PACKED, ".zip"))
         source = _bytes(path) if packed else path
         series, remarks, lines = series_from_text(source, path.name, dialect, ending, raw)
-        unknown = [] if packed or path.name.lower().endswith(TEXT) else ["it was read as text, by its content"]
+        known = path.with_suffix("").name.lower().endswith(TEXT) if packed else name.endswith(TEXT)
+        unknown = [] if known else ["it was read as text, by its content"]
         return _Read(series, [*unknown, *remarks], Places("line", lines))
     if ending in _LINES:
         return _read_lines(_bytes(path), path.name)
@@ -208,21 +210,22 @@ def file_ending(path: Path) -> str:
     name = path.name.lower()
     packing = next((end for end in (*_PACKED, ".zip") if name.endswith(end)), "")
     ending = next((end for end in _ENDINGS if name.removesuffix(packing).endswith(end)), None)
-    if ending is None and not packing:
+    if ending is None:
         ending = _by_content(path)
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
             f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON also with "
-            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}"
+            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}; unpack other "
+            "archives first"
         )
     return ending
 
 
 def _by_content(path: Path) -> str | None:
-    """Return the ending that a file of another ending should have, if it is text; None if it is not."""
+    """Return the ending that a file of another ending, packed or not, should have if it is text; None if it is not."""
     if not path.is_file():
         return None
-    with path.open("rb") as file:
+    with unpacking(path), opened(path) as file:
         head = file.read(2**12)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ".txt"
@@ -345,7 +348,8 @@ def _load_array(path: Path) -> NDArray[np.generic]:
         message = f"{path.name} must be a plain NumPy array, got something else (objects are not loaded)"
         raise InputError(message) from None
     if len(arrays) != 1:
-        raise InputError(f"{path.name} must hold one array, got {len(arrays)}")
+        named = ", ".join(loaded.files)
+        raise InputError(f"{path.name} must hold one array, got {len(arrays)}: {named}; save the one you mean as .npy")
     return arrays[0]
 
 
