@@ -486,6 +486,10 @@ ROWS = {
         lambda: linked({"k": ["a", "a"]}, {"k": ["a"], "x": [1]}, key="k"),
         lambda: linked({"k": ["a"]}, {"k": ["b"], "x": [1]}, key="k"),
     ),
+    "linked names": lambda: every(
+        lambda: linked({"k": ["a"]}, {"k": ["a"], "x": [1]}, key="k", order="when"),
+        lambda: linked({"k": ["a"], "rows": [1]}, {"k": ["a"], "x": [1]}, key="k"),
+    ),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,

@@ -72,6 +72,23 @@ def test_bad_links(parent, child, says):
         linked(parent, child, key="who")
 
 
+def test_an_order_or_a_name_that_cannot_be_meant():
+    with pytest.raises(InputError, match="order must be a column of a table of rows, got 'when'; child has day, who"):
+        linked(PEOPLE, VISITS, key="who", order="when")
+    with pytest.raises(InputError, match=r"called like a column of parent, got 'rows' twice; name the table of rows"):
+        linked({"who": ["a"], "rows": [1]}, {"who": ["a"], "x": [1]}, key="who")
+    named = linked({"who": ["a"], "rows": [1]}, {"visits": {"who": ["a"], "x": [1]}}, key="who")
+    assert named.names[:2] == ("rows", "visits: rows")
+
+
+def test_keys_are_compared_as_text():
+    """An export may have ids as numbers where another has them as text; "007" is somebody else."""
+    table = linked({"who": ["7", "12"], "age": [30, 40]}, {"who": [12.0, 7.0, 12.0], "x": [1, 2, 3]}, key="who")
+    assert table.column("rows").tolist() == [1.0, 2.0]
+    with pytest.raises(InputError, match="must be somebody in parent, got '7'"):
+        linked({"who": ["007"]}, {"who": [7], "x": [1]}, key="who")
+
+
 def test_mistakes_in_files_name_the_line(tmp_path):
     (tmp_path / "visits.csv").write_text("who,cost\na,1\nb,2\nz,3\n")
     with pytest.raises(InputError, match=r"visits\.csv line 4 column 'who' must be somebody in parent, got 'z'"):
