@@ -296,7 +296,7 @@ def test_rows_with_gaps_are_refused_or_dropped(tmp_path):
     path = write(tmp_path / "x.csv", "a;b\n1,5;2\n?;3\n4;5\n")
     with pytest.raises(InputError, match="line 3 column 'a' must be a number, got a missing cell; gaps='drop'"):
         read_numeric(path)
-    values, names, dropped = read_numeric(path, gaps="drop")
+    values, names, dropped, *_ = read_numeric(path, gaps="drop")
     assert (values.tolist(), names, dropped) == ([[1.5, 2.0], [4.0, 5.0]], ["a", "b"], 1)
     with pytest.raises(InputError, match="line 3 column 'a' must be a number, got 'x'"):
         read_numeric(write(tmp_path / "y.csv", "a,b\n1,2\nx,3\n"), gaps="drop")

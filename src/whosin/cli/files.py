@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.cli.options import takes
 
-__all__ = ["WRITTEN", "split", "takes_files"]
+if TYPE_CHECKING:
+    from whosin.tables.reading import Numbers
+
+__all__ = ["WRITTEN", "remarks", "split", "takes_files"]
 
 
 def _written(
@@ -49,3 +52,11 @@ takes_files = takes("written", _written)
 def split(names: str | None) -> list[str] | None:
     """Return names that were separated by commas."""
     return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def remarks(found: Numbers, file: str) -> list[str]:
+    """Return what there is to say of records as they were read."""
+    said = [f"{file}: {note}" for note in found.notes]
+    if found.dropped:
+        said.append(f"{found.dropped} rows with missing cells were dropped; what follows speaks of the others.")
+    return said
