@@ -491,6 +491,17 @@ ROWS = {
         lambda: linked({"k": ["a"], "rows": [1]}, {"k": ["a"], "x": [1]}, key="k"),
     ),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
+    "members unclear": lambda: every(
+        *(
+            lambda word=word: audit_score_table(
+                as_table({"set": ["train", word, "test"], "score": [1.0, 2.0, 3.0]}),
+                member_column="set",
+                member_value="train",
+            )
+            for word in (None, "Train")
+        )
+    ),
+    "requests written": lambda: wi.unlearning.requested({"who": ["007"]}, "who", {"who": [7, 8]}),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,
     "Parquet pages": lambda: every(

@@ -80,7 +80,7 @@ def _print(found: Preview, files: Sequence[Path], options: Mapping[str, Any]) ->
     console.print()
     for what, count in found.overlaps.items():
         console.print(f"{what if len(found.tables) > 1 else what.partition(' ')[2]}: {count}")
-    if len(found.tables) > 2:
+    if len(found.tables) > 2 and found.compared:
         named = " ".join(
             f"--{table['role']} {quote(str(path))}" for table, path in zip(found.tables, files, strict=True)
         )

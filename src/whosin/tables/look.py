@@ -134,9 +134,9 @@ def look(
         tables = {role: table.without(person) for role, table in tables.items()}
     records = [tables[role] for role in ("train", "holdout") if role in tables]
     others = [tables[role] for role in ("synthetic", "reference") if role in tables]
-    chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
-    matched = match_tables(*tables.values(), columns=chosen, at_least=1)
-    return preview_of(whole, left, chosen, dict(zip(tables, row_groups(*matched), strict=True)), person)
+    chosen, left = ColumnChoice(columns, ignore, keep).among(records, others, none=True)
+    rows = row_groups(*match_tables(*tables.values(), columns=chosen, at_least=1)) if chosen else ()
+    return preview_of(whole, left, chosen, dict(zip(tables, rows, strict=bool(chosen))), person)
 
 
 def preview_of(
