@@ -81,6 +81,8 @@ def test_words_are_missing_among_numbers_and_dates_and_labels_elsewhere(tmp_path
     assert table.notes == (
         "column 'n': 'N/A' counts as missing in 1 rows",
         "column 'd': '-' counts as missing in 1 rows",
+        "'-' is a label in 't', 'w', unless named as missing",
+        "'?' is a label in 'w', unless named as missing",
     )
     assert read_table(path, missing=["-"]).column("n").tolist() == ["1", "N/A", "-3"]
     assert read_table(path, missing=["-"]).column("t").tolist() == ["a", None, "b"]

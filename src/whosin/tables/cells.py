@@ -188,6 +188,14 @@ class Forms:
             remarks += [
                 f"column {name!r}: {word!r} counts as missing in {count} rows" for word, count in (said or {}).items()
             ]
+        labels: dict[str, list[str]] = {}
+        for name, form in chosen.items():
+            for word in (facts[name].words or ()) if form == TEXT and name not in raw else ():
+                labels.setdefault(word, []).append(name)
+        remarks += [
+            f"{word!r} is a label in {_listed(names)}, unless named as missing"
+            for word, names in sorted(labels.items())
+        ]
         return cls(dialect, chosen, tuple(remarks))
 
     def read(self, name: str, column: Cells, place: Callable[[str, int], str]) -> pl.Series:

@@ -212,9 +212,9 @@ def _is_constant(columns: Sequence[Column]) -> bool:
 
 def _apart(columns: Mapping[str, Column]) -> list[str]:
     """Return the tables in which no label of a column occurs that the first table has: "<=50K" here, "<=50K." there."""
-    labels = {role: set(column.labels) for role, column in columns.items() if column.labels}
+    labels = {role: set(column.labels) for role, column in columns.items() if column.kind == "category"}
     first = next(iter(labels.values()), set())
-    return [role for role, others in labels.items() if first.isdisjoint(others)]
+    return [role for role, others in labels.items() if (first or others) and first.isdisjoint(others)]
 
 
 def _different(column: Any) -> int:
