@@ -147,8 +147,9 @@ class Facts:
             forms |= {COMMA}
             surely = not marked.str.contains(THOUSANDS).all()
             points = bool(bare.str.contains(".", literal=True).any())
-        if dialect.separator == "," or dialect.decimal == ".":
-            forms |= {MARKED} if bare.str.contains(WITH_POINT).all() else set()
+        thousands = commas and (dialect.separator == "," or dialect.decimal == ".")
+        if all_numbers or (thousands and bare.str.contains(WITH_POINT).all()):
+            forms |= {MARKED}
         large = bare.filter(numbers.abs() > EXACT)
         zeros = bare.filter(bare.str.starts_with("0"))
         labels = large.str.contains(r"^[+-]?\d+$").any() or zeros.str.contains(r"^0\d+$").any()
