@@ -118,7 +118,7 @@ class ColumnChoice:
                 reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
                 raise InputError(
                     f"there must be a column to compare, got none: {reasons}; keep= names those to compare all the "
-                    "same, and embed= compares texts by an embedding"
+                    "same, and texts can be compared by an embedding"
                 )
             return chosen, left
         if isinstance(self.columns, str):
