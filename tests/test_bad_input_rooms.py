@@ -61,6 +61,12 @@ def book():
     return workbook("a.xlsx", people=[["a"], [1]], empty=[])
 
 
+def packed_as(name):
+    with zipfile.ZipFile(name, "w") as packed:
+        packed.writestr("a.csv", "a,b\n1,2\n")
+    return name
+
+
 def zip_of_two():
     with zipfile.ZipFile("a.csv.zip", "w") as packed:
         packed.writestr("a.csv", "a\n1\n")
@@ -429,6 +435,12 @@ ROWS = {
     "table empty": lambda: as_table(pl.DataFrame({"a": np.empty(0)})),
     "table columns": lambda: match_tables(*(as_table(pl.DataFrame({name: [1.0, 2.0]})) for name in "ab")),
     "table kinds": lambda: match_tables(*(as_table(pl.DataFrame({"a": cells})) for cells in ([1.0, 2.5], ["x", "y"]))),
+    "table names": lambda: every(
+        *(
+            lambda names=names: match_tables(*(as_table({key: [1, 2] for key in part}) for part in ("ab", names)))
+            for names in ("AB", ["column 0", "column 1"])
+        )
+    ),
     "table mixed": lambda: as_table({"a": [1, "x", 2.5]}),
     "table mixed numbers": lambda: protect([[1, "a"], [2, 3]]),
     "file missing": lambda: read_table("nowhere.csv"),
@@ -447,6 +459,7 @@ ROWS = {
     ),
     "CSV separator": lambda: [read_table(file("a.csv", f"a{mark}b\n1{mark}2\n".encode())) for mark in ";\t|"],
     "CSV decimal": lambda: read_table(file("a.csv", b"a;b\n1,5;2\n")),
+    "CSV thousands": lambda: [read_table(file("a.csv", text)) for text in (b"a;b\n1,5;1.234\n", b'a,b\n"1,234",2\n')],
     "CSV words": lambda: read_table(file("a.csv", b"a,b\n?,2\n3,N/A\n-,4\n")),
     "CSV zeros": lambda: read_table(file("a.csv", b"a,b\n01,2\n3,4\n")),
     "CSV infinity": lambda: read_table(file("a.csv", b"a,b\n1,inf\n3,4\n")),
@@ -462,6 +475,7 @@ ROWS = {
     "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
     "zip files": zip_of_two,
+    "zip name": lambda: read_table(packed_as("people.zip")),
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
     "columns none": lambda: wi.audit_synthetic(*[{"id": list(range(30))}] * 3),
     "columns unknown": lambda: every(
@@ -472,7 +486,22 @@ ROWS = {
         lambda: linked({"k": ["a", "a"]}, {"k": ["a"], "x": [1]}, key="k"),
         lambda: linked({"k": ["a"]}, {"k": ["b"], "x": [1]}, key="k"),
     ),
+    "linked names": lambda: every(
+        lambda: linked({"k": ["a"]}, {"k": ["a"], "x": [1]}, key="k", order="when"),
+        lambda: linked({"k": ["a"], "rows": [1]}, {"k": ["a"], "x": [1]}, key="k"),
+    ),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
+    "members unclear": lambda: every(
+        *(
+            lambda word=word: audit_score_table(
+                as_table({"set": ["train", word, "test"], "score": [1.0, 2.0, 3.0]}),
+                member_column="set",
+                member_value="train",
+            )
+            for word in (None, "Train")
+        )
+    ),
+    "requests written": lambda: wi.unlearning.requested({"who": ["007"]}, "who", {"who": [7, 8]}),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,
     "Parquet pages": lambda: every(

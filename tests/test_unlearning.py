@@ -324,10 +324,15 @@ def test_requests_of_tables(tmp_path):
     assert (found.requests, found.inclusion) == ((0.01, 0.03, 0.04), 0.04)
     alone = requested(asked, "who", inclusion_column="p")
     assert (alone.requests, alone.unknown) == ((0.5, 0.25, 1.0), 0)
-    (tmp_path / "asked.csv").write_text("who\n007\n07\n012\n")
+    (tmp_path / "asked.csv").write_text("who\n013\n07\n012\n")
     (tmp_path / "pool.csv").write_text("who\n7\n07\n8\n")  # as written, though all of them could be numbers
     found = requested(tmp_path / "asked.csv", "who", tmp_path / "pool.csv")
     assert (found.requests, found.unknown) == (1, 2)
+    for word, there in (("007", "7"), ("B", "b")):
+        with pytest.raises(
+            InputError, match=f"requests row 1 must have its key as records has it, got '{word}', there "
+        ):
+            requested({"who": ["c", word]}, "who", {"who": [there, "c"]})
     (tmp_path / "gap.csv").write_text("who,p\na,1\n,1\n")
     with pytest.raises(InputError, match=r"gap\.csv line 3 column 'who' must say whose the row is"):
         requested(tmp_path / "gap.csv", "who")

@@ -322,6 +322,8 @@ def requested(requests: Any, key: str, records: Any = None, *, inclusion_column:
     else:
         rows = [row for row, who in enumerate(held) if who in keys]
     unknown = len(keys.keys() - set(held))
+    if unknown:
+        _check_written(asking, wanted, pool, set(held))
     if inclusion_column is None:
         return Requested(len(rows), len(wanted), len(keys), unknown)
     if inclusion_column not in pool.names or pool.kind(inclusion_column) != "number":
@@ -349,6 +351,17 @@ def _keyed(data: Any, name: str, key: str) -> Table:
             f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell"
         )
     return table
+
+
+def _check_written(asking: Table, wanted: Any, pool: Table, held: set[str]) -> None:
+    """Refuse a key that is in the pool but for capitals or zeros in front: it would count as nobody's."""
+    alike = {who.lower().lstrip("0"): who for who in held}
+    for row, who in enumerate(wanted):
+        if who not in held and (other := alike.get(who.lower().lstrip("0"))) is not None:
+            raise InputError(
+                f"{asking.origin} {asking.place(row)} must have its key as {pool.origin} has it, got {who!r}, there "
+                f"{other!r}; write keys in one way in both"
+            )
 
 
 def subsample(records: Any, rate: float, rng: Any = None) -> Any:

@@ -84,7 +84,7 @@ def test_mistakes(arguments, named, form):
 
 
 def test_a_file_of_requests(tmp_path):
-    (tmp_path / "asked.csv").write_text("id;why\n007;x\n7;y\n007;z\n099;x\n")
+    (tmp_path / "asked.csv").write_text("id;why\n007;x\n123;y\n007;z\n099;x\n")
     pool = "".join(f"{i:03d};{'0,01' if i % 2 else '0,005'}\n" for i in [*range(100), 7])
     (tmp_path / "pool.csv").write_text("id;p\n" + pool)
     files = ("--requested", tmp_path / "asked.csv", "--key", "id")

@@ -93,3 +93,28 @@ def test_an_audit_of_a_release_in_blocks_repeats_what_is_in_memory(files):
     assert shown["compared"] == whole["compared"] == ["age", "job"]
     assert shown["overlaps"].items() < whole["overlaps"].items()
     assert {"train rows that appear in holdout", "train people who are in holdout"} < set(shown["overlaps"])
+
+
+def test_files_of_keys_alone_are_looked_at_too(tmp_path):
+    paths = [tmp_path / f"{name}.csv" for name in "abc"]
+    for place, path in enumerate(paths):
+        path.write_text("note\n" + "".join(f"text {place} {i}\n" for i in range(30)))
+    seen = run(*paths)
+    assert seen.exit_code == 0, seen.output
+    assert "no: different in every row: a key" in " ".join(seen.output.split())
+    assert "Next" not in seen.output  # an audit would refuse them
+    assert run(*paths, "--keep", "note").output.strip().endswith("--keep note")
+
+
+def test_the_next_step_repeats_the_options_and_constant_columns_are_named(files):
+    seen = run(*files, "--categories", "age,patient", "--missing", "?", "--missing", "no one", "--header")
+    assert seen.exit_code == 0, seen.output
+    last = seen.output.strip().splitlines()[-1]
+    assert last.endswith("--categories age,patient --missing '?' --missing 'no one' --header")
+    for path in files:
+        path.write_text("age,land,empty\n" + "31,DE,\n45,DE,\n")
+    text = " ".join(run(*files).output.split())
+    assert "land category 1 0 yes, but it is the same in every row" in text
+    assert "empty category 0 6 yes, but it is empty" in text
+    files[1].write_text("age,land,empty\n" + "31,FR,\n45,FR,\n")
+    assert "the same in every row" not in run(*files).output

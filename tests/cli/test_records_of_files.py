@@ -39,6 +39,22 @@ def test_gaps_and_clips_are_said(people):
     assert found["clipped_share_of_sum"] == pytest.approx(np.maximum(ages - 50, 0).sum() / ages.sum())
 
 
+def test_what_was_recognised_is_said_and_the_most_exposed_row_is_found_in_the_file(people, tmp_path):
+    asked = ("population", "gaussian", people, "--clip", 50, *GAUSSIAN[:4], "--columns", "pay", "--gaps", "drop")
+    seen = " ".join(run(*asked).stdout.split())
+    for words in ("people.csv: its cells are separated by ';'", "commas are decimal signs in 'pay'", "'?' counts as"):
+        assert words in seen
+    found = json.loads(run(*asked, "--json").stdout)
+    row = found["most_exposed"]
+    assert f"Row {row}, counted from 0, is line {row + 4} of people.csv." in seen  # names, and two rows with gaps
+    assert found["notes"][0] == "its cells are separated by ';'"
+    other = json.loads(run("population", "gaussian", people, "--clip", 50, *GAUSSIAN).stdout)
+    assert not any("'?'" in note for note in other["notes"])  # those are in another column
+    out = tmp_path / "mean.json"
+    said = run("protect", people, "--statistic", "mean", "--eta", 0.1, "--out", out, "--columns", "age")
+    assert "people.csv: its cells are separated by ';'" in said.stdout
+
+
 def test_a_clip_comes_from_a_public_range_or_from_the_user(people):
     neither = run("population", "gaussian", people, *GAUSSIAN)
     assert (neither.exit_code, "known without the data" in neither.stderr) == (2, True)

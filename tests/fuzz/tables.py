@@ -35,7 +35,7 @@ def _tables(data):
 def _numeric(data):
     from whosin.tables import read_numeric
 
-    matrix, names, _ = read_numeric(file("input.csv", data))
+    matrix, names, *_ = read_numeric(file("input.csv", data))
     assert np.isfinite(matrix).all()
     assert matrix.shape[1] == len(names)
 

@@ -59,13 +59,34 @@ def test_series_in_long_format_and_several_children(tmp_path):
     [
         (PEOPLE, {"cost": [1.0]}, "key must be a column of child, got 'who'; it has cost"),
         (PEOPLE, {"who": ["a", "z"], "x": [1, 2]}, "child row 1 column 'who' must be somebody in parent, got 'z'"),
-        ({"who": ["a", "a"]}, {"who": ["a"], "x": [1]}, "one row per person in 'who'"),
+        (
+            {"who": ["a", "a"]},
+            {"who": ["a"], "x": [1]},
+            "one row per person in 'who', got 2 of 'a', the first in row 0",
+        ),
         (PEOPLE, {"who": ["a", None], "x": [1, 2]}, "child row 1 column 'who' must say whose the row is, got nothing"),
     ],
 )
 def test_bad_links(parent, child, says):
     with pytest.raises(InputError, match=says):
         linked(parent, child, key="who")
+
+
+def test_an_order_or_a_name_that_cannot_be_meant():
+    with pytest.raises(InputError, match="order must be a column of a table of rows, got 'when'; child has day, who"):
+        linked(PEOPLE, VISITS, key="who", order="when")
+    with pytest.raises(InputError, match=r"called like a column of parent, got 'rows' twice; name the table of rows"):
+        linked({"who": ["a"], "rows": [1]}, {"who": ["a"], "x": [1]}, key="who")
+    named = linked({"who": ["a"], "rows": [1]}, {"visits": {"who": ["a"], "x": [1]}}, key="who")
+    assert named.names[:2] == ("rows", "visits: rows")
+
+
+def test_keys_are_compared_as_text():
+    """An export may have ids as numbers where another has them as text; "007" is somebody else."""
+    table = linked({"who": ["7", "12"], "age": [30, 40]}, {"who": [12.0, 7.0, 12.0], "x": [1, 2, 3]}, key="who")
+    assert table.column("rows").tolist() == [1.0, 2.0]
+    with pytest.raises(InputError, match="must be somebody in parent, got '7'"):
+        linked({"who": ["007"]}, {"who": [7], "x": [1]}, key="who")
 
 
 def test_mistakes_in_files_name_the_line(tmp_path):

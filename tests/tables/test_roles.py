@@ -12,7 +12,7 @@ from null_audits import judge_alarms
 import whosin as wi
 from whosin.errors import AssumptionWarning, InputError, InputTypeError
 from whosin.tables import as_stream, as_table
-from whosin.tables.roles import CLOSE, attributes, key_columns, person_column
+from whosin.tables.roles import CLOSE, ColumnChoice, attributes, key_columns, person_column
 
 N = 200
 
@@ -354,7 +354,8 @@ def test_names_can_be_ignored_and_mistakes_are_named():
         attributes(given[:2], given[2:], keep="age")
     ids = [as_table({"id": np.arange(30)}, name) for name in ("train", "holdout", "synthetic")]
     with pytest.raises(InputError, match="'id' is a running number; keep="):
-        attributes(ids[:2], ids[2:])
+        ColumnChoice().among(ids[:2], ids[2:])
+    assert ColumnChoice().among(ids[:2], ids[2:], none=True)[0] == []
 
 
 def test_frames_files_streams_and_arrays_leave_out_the_same(tmp_path):

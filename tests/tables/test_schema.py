@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from table_strategies import columns, three_tables
 
 from whosin.errors import InputError, InputTypeError
-from whosin.tables import as_table, duplicate_rows, match_tables, row_groups, shared_rows
+from whosin.tables import as_table, duplicate_rows, match_tables, read_table, row_groups, shared_rows
 
 TRAIN = as_table({"a": [1, 2, 3], "b": ["x", "y", "x"]}, "train")
 
@@ -26,7 +26,9 @@ def test_a_common_subset_can_be_chosen():
     other = as_table({"a": [1, 2], "c": [True, False]}, "synthetic")
     first, second = match_tables(TRAIN, other, columns=["a"])
     assert first.names == second.names == ("a",)
-    with pytest.raises(InputError, match=r"synthetic lacks 'b'; synthetic has 'c', which train lacks; columns="):
+    with pytest.raises(
+        InputError, match=r"synthetic lacks 'b'; synthetic has 'c', which train lacks; ignore= leaves.*columns="
+    ):
         match_tables(TRAIN, other)
     with pytest.raises(InputError, match="synthetic has no column 'b'"):
         match_tables(TRAIN, other, columns=["a", "b"])
@@ -34,6 +36,29 @@ def test_a_common_subset_can_be_chosen():
         match_tables(TRAIN, other, columns=["a", "a"])
     with pytest.raises(InputError, match="at least one column"):
         match_tables(TRAIN, other, columns=[])
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["column 0", "column 1"], "released has no line of names: write that of train above its rows"),
+        (["AGE", "Home town"], "write names in one way, capitals, blanks and signs too"),
+        (["age", "city"], "ignore= leaves columns out, columns= names those to use"),
+    ],
+)
+def test_names_that_differ_come_with_a_way_out(names, says):
+    train = as_table({"age": [1, 2], "home_town": ["x", "y"]}, "train")
+    with pytest.raises(InputError, match=says):
+        match_tables(train, as_table({names[0]: [1, 2], names[1]: ["x", "y"]}, "released"))
+
+
+def test_cells_that_disagree_are_named_by_their_line(tmp_path):
+    (tmp_path / "train.csv").write_text("a,b\n1,x\n\n2,y\n")
+    (tmp_path / "s.csv").write_text("a,b\n1,x\n\nunknown,y\n")
+    with pytest.raises(
+        InputError, match=r"numbers in train.csv \(1 on line 2\) and text in s.csv \('unknown' on line 4"
+    ):
+        match_tables(read_table(tmp_path / "train.csv"), read_table(tmp_path / "s.csv"))
 
 
 def test_many_missing_columns_are_listed_in_short():
@@ -48,14 +73,15 @@ def test_many_missing_columns_are_listed_in_short():
         (
             [1, 2],
             ["1", "x"],
-            r"column 'a' must hold one kind of cells, got numbers in train \(1\) and text in s \('x'\)",
+            r"column 'a' must hold one kind of cells, got numbers in train \(1 in row 0\) and text in s \('x' in row 1"
+            r"\); write it in one way in all tables, count 'x' as missing \(missing= names each\), take it as labels",
         ),
-        ([1, 2], ["1", "2"], "reads as numbers: make it numbers"),
-        ([1, 2], [" 1", "2 "], "reads as numbers"),
-        (["u", "v"], [0.5, None], r"text in train \('u'\) and numbers in s \(0.5\); write the column in one way"),
-        ([True, False], ["true", "no"], r"truth values in train \('False'\) and text in s \('no'\)"),
-        ([True, False], [0, 1], r"truth values in train \('False'\) and numbers in s \(0\)"),
-        (np.array(["2020-01-31", "NaT"], "M8[D]"), [1, 2], r"dates in train \(2020-01-31\) and numbers in s"),
+        ([1, 2], ["1", "2"], r"in one way in all tables, take it as labels \(categories= names it\), or leave it out"),
+        ([1, 2], ["01", "2"], "in one way in all tables, with all zeros in front, take it as labels"),
+        (["u", "v"], [0.5, None], r"text in train \('u' in row 0\) and numbers in s \(0.5 in row 0\); write it in one"),
+        ([True, False], ["true", "no"], r"truth values in train \('False' in row 1\) and text in s \('no' in row 1"),
+        ([True, False], [0, 1], r"truth values in train \('False' in row 1\) .* in all tables, or leave it out"),
+        (np.array(["2020-01-31", "NaT"], "M8[D]"), [1, 2], r"dates in train \(2020-01-31 in row 0\) and numbers in s"),
         (np.array(["2020-01-31", "NaT"], "M8[D]"), ["2020-01-31", "x"], r"dates in train .* and text in s"),
         (np.array([1, 2], "m8[s]"), np.array([1, 2], "M8[s]"), "durations in train .* and dates in s"),
     ],

@@ -391,6 +391,8 @@ TEXTS = {
     "late_comma.csv": "a;b\n" + "1;2\n" * 30 + "1,5;7\n",
     "commas.csv": "a;b;c\n" + "1,5;2;x.y\n" * 30 + "1.234,5;7;z\n",
     "thousands.csv": "a;b\n" + "1,234;2\n" * 30,
+    "quoted_thousands.csv": "a,b\n" + "12,2\n" * 30 + '"1,234",7\n' * 30,
+    "points.csv": "a;b\n" + "1,5;1.234\n" * 30 + "1;950\n" * 30,
     "quoted.csv": 'a,b\n"x\ny",1\n"u,v",2\n' + '"x ""z""",3\n' * 30,
     "odd.csv": "a,b\nx,1\n" + "y,2\n" * 20 + '5" pipe,3\n\n' + "z,4\n" * 20,
     "blank.csv": "a,b\n1,2\n\n3,4\n\n" + "5,6\n\n" * 20,

@@ -53,10 +53,10 @@ def test_csv_with_and_without_header(tmp_path):
     (tmp_path / "named.csv").write_text("a,b\n1,2\n3,4\n", encoding="utf-8")
     (tmp_path / "plain.csv").write_text("1,2\n3,4\n", encoding="utf-8")
     for name, columns in (("named.csv", ["a", "b"]), ("plain.csv", ["column 0", "column 1"])):
-        values, names, _ = read_numeric(tmp_path / name)
+        values, names, *_ = read_numeric(tmp_path / name)
         assert values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
         assert names == columns
-    values, names, _ = read_numeric(tmp_path / "named.csv", ["b"])
+    values, names, *_ = read_numeric(tmp_path / "named.csv", ["b"])
     assert (values.tolist(), names) == ([[2.0], [4.0]], ["b"])
 
 
@@ -75,7 +75,7 @@ def test_parquet(tmp_path):
     import pyarrow.parquet as pq
 
     pq.write_table(pa.table({"a": [1.0, 2.0], "b": [3, 4]}), tmp_path / "t.parquet")
-    values, names, _ = read_numeric(tmp_path / "t.parquet")
+    values, names, *_ = read_numeric(tmp_path / "t.parquet")
     assert (values.tolist(), names) == ([[1.0, 3.0], [2.0, 4.0]], ["a", "b"])
 
 

@@ -81,6 +81,8 @@ def test_words_are_missing_among_numbers_and_dates_and_labels_elsewhere(tmp_path
     assert table.notes == (
         "column 'n': 'N/A' counts as missing in 1 rows",
         "column 'd': '-' counts as missing in 1 rows",
+        "'-' is a label in 't', 'w', unless named as missing",
+        "'?' is a label in 'w', unless named as missing",
     )
     assert read_table(path, missing=["-"]).column("n").tolist() == ["1", "N/A", "-3"]
     assert read_table(path, missing=["-"]).column("t").tolist() == ["a", None, "b"]
@@ -89,13 +91,45 @@ def test_words_are_missing_among_numbers_and_dates_and_labels_elsewhere(tmp_path
 
 
 def test_thousands_are_not_taken_for_decimals(tmp_path):
-    assert read_table(write(tmp_path / "x.csv", "a;b\n1,234;x\n12,500;y\n")).kind("a") == "category"
+    unclear = read_table(write(tmp_path / "x.csv", "a;b\n1,234;x\n12,500;y\n"))
+    assert unclear.kind("a") == "category"
+    assert "may be decimal signs or separate thousands" in unclear.notes[-1]
+    assert read_table(tmp_path / "x.csv", decimal=".").column("a").tolist() == [1234.0, 12500.0]
     both = read_table(write(tmp_path / "y.csv", "a;b\n1,234;0,5\n12,500;1.200,75\n"))
     assert both.column("a").tolist() == [1.234, 12.5]
     assert both.column("b").tolist() == [0.5, 1200.75]
     assert read_table(tmp_path / "x.csv", decimal=",").column("a").tolist() == [1.234, 12.5]
     with pytest.raises(InputError, match="decimal must differ"):
         read_table(tmp_path / "x.csv", separator=",", decimal=",")
+
+
+def test_points_beside_decimal_commas_separate_thousands(tmp_path):
+    """12.500 is twelve thousand five hundred where another column has 1,5; 52.52 can only be a decimal."""
+    table = read_table(write(tmp_path / "x.csv", "a;b;c\n1,5;1.234;52.52\n2,5;12.500;13.4\n3;950;1\n"))
+    assert table.column("b").tolist() == [1234.0, 12500.0, 950.0]
+    assert table.column("c").tolist() == [52.52, 13.4, 1.0]
+    assert "so points separate thousands in 'b'" in table.notes
+
+
+def test_quoted_commas_between_commas_separate_thousands(tmp_path):
+    table = read_table(write(tmp_path / "x.csv", 'a,b,c\n"1,234",x,"1,2"\n950,y,"3,4"\n"12,345.5",z,"1,4"\n'))
+    assert table.column("a").tolist() == [1234.0, 950.0, 12345.5]
+    assert table.kind("c") == "category"  # answers "1 and 2" to a question, for one
+    assert table.notes == ("commas separate thousands in 'a'",)
+    assert read_table(tmp_path / "x.csv", categories=["a"]).kind("a") == "category"
+
+
+@pytest.mark.parametrize("name", ["people.zip", "people.gz"])
+def test_a_packed_file_without_a_second_ending_is_known_by_its_content(tmp_path, name):
+    data = content().encode()
+    if name.endswith("zip"):
+        with zipfile.ZipFile(tmp_path / name, "w") as packed:
+            packed.writestr("x.csv", data)
+    else:
+        write(tmp_path / name, gzip.compress(data))
+    table = read_table(tmp_path / name)
+    assert table.fingerprint() == read_table(write(tmp_path / "x.csv", data)).fingerprint()
+    assert "it was read as text, by its content" in table.notes
 
 
 def test_leading_zeros_stay_wherever_they_stand(tmp_path):
@@ -264,7 +298,7 @@ def test_rows_with_gaps_are_refused_or_dropped(tmp_path):
     path = write(tmp_path / "x.csv", "a;b\n1,5;2\n?;3\n4;5\n")
     with pytest.raises(InputError, match="line 3 column 'a' must be a number, got a missing cell; gaps='drop'"):
         read_numeric(path)
-    values, names, dropped = read_numeric(path, gaps="drop")
+    values, names, dropped, *_ = read_numeric(path, gaps="drop")
     assert (values.tolist(), names, dropped) == ([[1.5, 2.0], [4.0, 5.0]], ["a", "b"], 1)
     with pytest.raises(InputError, match="line 3 column 'a' must be a number, got 'x'"):
         read_numeric(write(tmp_path / "y.csv", "a,b\n1,2\nx,3\n"), gaps="drop")

@@ -90,10 +90,10 @@ def test_an_audit_of_one_row_is_not_done(client, role):
 
 TRAIN, OTHERS, RELEASE = people(1, 60), people(2, 60), people(3, 60)
 REFUSED = {
-    "other names": ({"train": TRAIN.rename({"age": "years"})}, {}, "“Columns to use” chooses"),
+    "other names": ({"train": TRAIN.rename({"age": "years"})}, {}, "“Columns to use” names those to use"),
     "unknown column": ({}, {"columns": ["town"]}, "no column 'town'"),
     "unknown to leave out": ({}, {"ignore": ["town"]}, "“Columns to leave out” must name columns"),
-    "all left out": ({}, {"ignore": ["age", "income", "job"]}, "“Columns to compare all the same” compares them"),
+    "all left out": ({}, {"ignore": ["age", "income", "job"]}, "“Columns to compare all the same” names those"),
     "unknown to keep": ({}, {"keep": ["town"]}, "“Columns to compare all the same” must name columns"),
     "unknown labels": ({}, {"categories": ["town"]}, "no column 'town'; it has"),
     "unknown group": ({}, {"groups": ["town"]}, "no column 'town'"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from whosin.cli.options import takes
+
+if TYPE_CHECKING:
+    from whosin.tables.reading import Numbers
 
 
 def _written(
@@ -47,3 +50,11 @@ takes_files = takes("written", _written)
 def split(names: str | None) -> list[str] | None:
     """Return names that were separated by commas."""
     return None if names is None else [name.strip() for name in names.split(",")]
+
+
+def remarks(found: Numbers, file: str) -> list[str]:
+    """Return what there is to say of records as they were read."""
+    said = [f"{file}: {note}" for note in found.notes]
+    if found.dropped:
+        said.append(f"{found.dropped} rows with missing cells were dropped; what follows speaks of the others.")
+    return said

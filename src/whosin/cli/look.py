@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -47,10 +47,11 @@ def look(
     if json:
         render.emit_json(found.to_dict())
     else:
-        _print(found, files)
+        chosen = {"person": person, "columns": columns, "ignore": ignore, "keep": keep, "categories": categories}
+        _print(found, files, {**chosen, **written})
 
 
-def _print(found: Preview, files: Sequence[Path]) -> None:
+def _print(found: Preview, files: Sequence[Path], options: Mapping[str, Any]) -> None:
     from rich.table import Table
 
     console = render.console()
@@ -65,6 +66,8 @@ def _print(found: Preview, files: Sequence[Path]) -> None:
         shown.add_column(heading, justify="right" if heading in ("different", "missing") else "left")
     for column in found.columns:
         why = "yes" if column["left_out"] is None else f"no: {column['left_out']}"
+        if column["constant"] and column["left_out"] is None:
+            why += ", but it is the same in every row" if column["different"] else ", but it is empty"
         if column["apart"]:
             first = found.tables[0]["role"]
             why += f", but no label of {first} appears in {' or '.join(column['apart'])}"
@@ -75,8 +78,20 @@ def _print(found: Preview, files: Sequence[Path]) -> None:
     console.print()
     for what, count in found.overlaps.items():
         console.print(f"{what if len(found.tables) > 1 else what.partition(' ')[2]}: {count}")
-    if len(found.tables) > 2:
+    if len(found.tables) > 2 and found.compared:
         named = " ".join(
             f"--{table['role']} {quote(str(path))}" for table, path in zip(found.tables, files, strict=True)
         )
-        console.print(f"\nNext: whosin audit {named}", soft_wrap=True)
+        console.print(f"\nNext: whosin audit {named}{_repeated(options)}", soft_wrap=True)
+
+
+def _repeated(options: Mapping[str, Any]) -> str:
+    """Return options as they are given to a command."""
+    said = ""
+    for name, value in options.items():
+        option = f" --{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            said += option if value else f" --no-{name}"
+        elif value is not None:
+            said += "".join(f"{option} {quote(str(one))}" for one in (value if isinstance(value, list) else [value]))
+    return said

@@ -12,7 +12,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.cli.files import split, takes_files
+from whosin.cli.files import remarks, split, takes_files
 from whosin.cli.options import Edges, Gaps, Jobs, Json, Records, takes
 from whosin.cli.statistics import numbers_of
 from whosin.errors import InputError, InputTypeError, check_choice
@@ -184,7 +184,7 @@ def exponential(
     if (loss == "quantile") != (quantile is not None):
         raise InputTypeError("--loss quantile and --quantile, such as 0.5, go together")
     if candidates is not None:
-        outputs, _, _ = read_numeric(candidates, split(columns), at_least=1, **written)
+        outputs = read_numeric(candidates, split(columns), at_least=1, **written).records
     else:
         outputs = _grid(str(grid))
     source = _Source(records, split(columns), clip, how.ranges, written)
@@ -279,11 +279,13 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
     from whosin import population
     from whosin.population.pool import totals
     from whosin.tables import read_numeric
+    from whosin.tables.table import place_of
 
     if (how.epsilon is None) == (how.target is None):
         raise InputTypeError("give either --epsilon or --target")
     columns, about_rows = _about_rows(source, how, chances)
-    records, names, dropped = read_numeric(source.path, columns, gaps=how.gaps, **source.written)
+    found = read_numeric(source.path, columns, gaps=how.gaps, **source.written)
+    records, names = found.records, found.names
     (query, clips), blocks = source.asked(names), source.blocks(names)
     common = {**how.options, **options, **query, **about_rows}
     with render.progress(f"Analysing {len(records)} records") as progress:
@@ -301,12 +303,14 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
             "clipped_share_of_sum": [moved for _, moved in cut],
         }
         about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
-        render.emit_json({"columns": names, "dropped": dropped, **about, **result.to_dict()})
+        render.emit_json(
+            {"columns": names, "dropped": found.dropped, "notes": found.notes, **about, **result.to_dict()}
+        )
         return
 
     console = render.console()
-    if dropped:
-        console.print(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
+    for line in remarks(found, source.path.name):
+        console.print(line)
     for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=False):
         if clipped and mechanism != "exponential":
             share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
@@ -315,6 +319,9 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
                 f"{clipped} of {len(persons)} records are longer than {clip:g}{where} and were scaled down{share}."
             )
     _print(console, result)
+    place = place_of(found.places, result.most_exposed)
+    if how.person is None and place != f"row {result.most_exposed}":
+        console.print(f"\nRow {result.most_exposed}, counted from 0, is {place} of {source.path.name}.")
 
 
 def _about_rows(source: _Source, how: _How, chances: str | None) -> tuple[list[str] | None, dict[str, Any]]:

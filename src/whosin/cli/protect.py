@@ -12,8 +12,8 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
+from whosin.cli.files import remarks, takes_files
 from whosin.cli.files import split as listed
-from whosin.cli.files import takes_files
 from whosin.cli.options import Edges, Gaps, Json, Records
 from whosin.cli.statistics import statistics_of
 from whosin.errors import InputError
@@ -76,7 +76,8 @@ def protect(
     _check_out(out, force)
     if len(statistic) > 1 and out.suffix.lower() != ".json":
         raise InputError(f"--out must end in .json for several statistics, got {out.name!r}")
-    matrix, names, dropped = read_numeric(records, listed(columns), gaps=gaps, **written)
+    found = read_numeric(records, listed(columns), gaps=gaps, **written)
+    matrix, names = found.records, found.names
     estimator = statistics_of(statistic, edges, quantiles, names)
     labels = ["intercept", *names[:-1]] if statistic == ["regression"] else names
     with _place(out, force) as part:
@@ -98,10 +99,12 @@ def protect(
             )
         _fill(result, labels, part, out.suffix.lower())
     if json:
-        render.emit_json({"columns": labels, "dropped": dropped, "out": str(out), **result.to_dict()})
+        render.emit_json(
+            {"columns": labels, "dropped": found.dropped, "notes": found.notes, "out": str(out), **result.to_dict()}
+        )
     else:
-        if dropped:
-            typer.echo(f"{dropped} rows with missing cells were dropped; what follows speaks of the others.")
+        for line in remarks(found, records.name):
+            typer.echo(line)
         _print(result.certificate, out)
 
 

@@ -31,16 +31,21 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
         more = f" and {len(left) - 6} more" if len(left) > 6 else ""
         opening += f" Left out: {', '.join(left[:6])}{more}."
     notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
-    notes += [f"{_in_words(what)}: {count(number)}" for what, number in found["overlaps"].items() if number]
+    notes += [f"{capital(_in_words(what))}: {count(number)}" for what, number in found["overlaps"].items() if number]
     first = ROLES.get(found["tables"][0]["role"])
     notes += [
         f"{clean(column['name'])}: no label of the {first} appears among the {ROLES[role]}"
         for column in columns
         for role in column["apart"]
     ]
+    notes += [
+        f"{clean(column['name'])}: {'the same in every row' if column['different'] else 'empty'}, so it changes nothing"
+        for column in columns
+        if judged and column["constant"] and column["left_out"] is None
+    ]
     blocks: list[Block] = [*([Text(opening)] if judged else []), _tables(found, names)]
     if notes:
-        blocks.append(Items([capital(note) for note in notes]))
+        blocks.append(Items(notes))
     return [*blocks, _columns(columns, judged)]
 
 

@@ -4,7 +4,9 @@ A column is read as numbers if all its cells read so, blanks around them and mis
 2026-01-31 or 31.01.2026, with or without a time. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
 stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
 dates, and a remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs
-where that makes numbers of a column, and in at least one column of the file they cannot be thousands.
+where that makes numbers of a column, and in at least one column of the file they cannot be thousands; then points
+separate thousands wherever they can. Where cells are separated by commas, or a point is named as the decimal sign,
+commas separate thousands.
 
 What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
 is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
@@ -23,14 +25,14 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.columns import EXACT, categorical, coded
-from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WORDS, Dialect
+from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WITH_POINT, WORDS, Dialect
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = ["Cells", "Facts", "Forms", "dates_in"]
 
-TEXT, NUMBER, COMMA = "text", "number", "number with a comma"
+TEXT, NUMBER, COMMA, MARKED = "text", "number", "number with a comma", "number with commas between thousands"
 _DAYS, _TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("", "T%H:%M:%S%.f", "T%H:%M")
 _DATES = (*(day + time for day in _DAYS for time in _TIMES), "%Y-%m-%dT%H:%M:%S%.f%#z")
 _FIRST = {"%Y": re.compile(r"\d{4}-"), "%d": re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")}
@@ -94,12 +96,14 @@ class Facts:
 
     known: bool = False
     """Whether a cell is neither missing nor a word for it."""
-    forms: frozenset[str] = frozenset((NUMBER, COMMA, *_DATES))
+    forms: frozenset[str] = frozenset((NUMBER, COMMA, MARKED, *_DATES))
     """The forms in which all those cells read."""
     labels: bool = False
     """Whether some that read as numbers are no quantities: zeros in front, or too long for floats to tell apart."""
     commas: bool = False
     """Whether a cell has a comma."""
+    points: bool = False
+    """Whether a cell has a point, which may separate thousands."""
     surely: bool = False
     """Whether a comma cannot stand for thousands."""
     words: Mapping[str, int] | None = None
@@ -113,6 +117,7 @@ class Facts:
             self.forms & other.forms,
             self.labels or other.labels,
             self.commas or other.commas,
+            self.points or other.points,
             self.surely or other.surely,
             {word: ours.get(word, 0) + theirs.get(word, 0) for word in {**ours, **theirs}},
         )
@@ -124,8 +129,9 @@ class Facts:
 
         cells = column.cells
         if not column.text:
-            forms = {COMMA} if commas else {NUMBER, COMMA}
-            return cls(True, frozenset(forms), False, commas, commas) if cells.null_count() < len(cells) else cls()
+            forms = {COMMA} if commas else {NUMBER, COMMA, MARKED}
+            known = cells.null_count() < len(cells)
+            return cls(True, frozenset(forms), commas=commas, surely=commas) if known else cls()
         bare = _without(column.values.str.strip_chars(), dialect.gaps).drop_nulls()
         words = {}
         if dialect.missing is None and (said := bare.is_in(list(WORDS))).any():
@@ -135,16 +141,19 @@ class Facts:
         numbers = bare.cast(pl.Float64, strict=False)
         all_numbers = numbers.null_count() == 0
         forms = {NUMBER} if all_numbers else {shape for shape in _shapes(bare) if _as_dates(bare, shape) is not None}
-        surely = False
-        if dialect.separator != ",":
-            marked = bare.filter(bare.str.contains(",", literal=True))
-            commas = not marked.is_empty()
-            surely = commas and not marked.str.contains(THOUSANDS).all()
-            forms |= {COMMA} if bare.str.contains(WITH_COMMA).all() else set()
+        marked = bare.filter(bare.str.contains(",", literal=True)) if not all_numbers else bare.clear()
+        commas, surely, points = not marked.is_empty(), False, False
+        if dialect.separator != "," and bare.str.contains(WITH_COMMA).all():
+            forms |= {COMMA}
+            surely = not marked.str.contains(THOUSANDS).all()
+            points = bool(bare.str.contains(".", literal=True).any())
+        thousands = commas and (dialect.separator == "," or dialect.decimal == ".")
+        if all_numbers or (thousands and bare.str.contains(WITH_POINT).all()):
+            forms |= {MARKED}
         large = bare.filter(numbers.abs() > EXACT)
         zeros = bare.filter(bare.str.starts_with("0"))
         labels = large.str.contains(r"^[+-]?\d+$").any() or zeros.str.contains(r"^0\d+$").any()
-        return cls(True, frozenset(forms), bool(labels), commas, surely, words)
+        return cls(True, frozenset(forms), bool(labels), commas, points, surely, words)
 
 
 @dataclass(frozen=True)
@@ -161,16 +170,33 @@ class Forms:
         chosen = {name: TEXT if name in raw else _form(fact, dialect.decimal) for name, fact in facts.items()}
         remarks = []
         if dialect.decimal is None:
-            texts = [name for name, form in chosen.items() if form == TEXT and name not in raw]
-            commas = [name for name in texts if facts[name].commas and _form(facts[name], ",") == COMMA]
+            either = [name for name in chosen if name not in raw and _form(facts[name], ",") == COMMA]
+            commas = [name for name in either if facts[name].commas]
             if any(facts[name].surely for name in commas):
-                chosen |= dict.fromkeys(commas, COMMA)
+                chosen |= dict.fromkeys(either, COMMA)
                 remarks.append(f"commas are decimal signs in {_listed(commas)}")
+                points = [name for name in either if facts[name].points and name not in commas]
+                remarks += [f"so points separate thousands in {_listed(points)}"] if points else []
+            elif commas:
+                remarks.append(
+                    f"commas in {_listed(commas)} may be decimal signs or separate thousands: labels, "
+                    "unless the decimal sign is named"
+                )
+        marked = [name for name, form in chosen.items() if form == MARKED]
+        remarks += [f"commas separate thousands in {_listed(marked)}"] if marked else []
         for name, form in chosen.items():
             said = facts[name].words if form != TEXT else None
             remarks += [
                 f"column {name!r}: {word!r} counts as missing in {count} rows" for word, count in (said or {}).items()
             ]
+        labels: dict[str, list[str]] = {}
+        for name, form in chosen.items():
+            for word in (facts[name].words or ()) if form == TEXT and name not in raw else ():
+                labels.setdefault(word, []).append(name)
+        remarks += [
+            f"{word!r} is a label in {_listed(names)}, unless named as missing"
+            for word, names in sorted(labels.items())
+        ]
         return cls(dialect, chosen, tuple(remarks))
 
     def read(self, name: str, column: Cells, place: Callable[[str, int], str]) -> pl.Series:
@@ -201,12 +227,14 @@ class Forms:
             return dates
         if form == COMMA:
             known = known.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
+        if form == MARKED:
+            known = known.str.replace_all(",", "", literal=True)
         return known.cast(pl.Float64)
 
 
 def _form(fact: Facts, decimal: str | None) -> str:
     """Return the form that all cells of a column allow, with this decimal sign."""
-    number = COMMA if decimal == "," else NUMBER
+    number = COMMA if decimal == "," else MARKED if fact.commas else NUMBER
     if not fact.known:
         return TEXT
     if number in fact.forms:

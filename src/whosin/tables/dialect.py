@@ -19,6 +19,7 @@ __all__ = [
     "MISSING",
     "THOUSANDS",
     "WITH_COMMA",
+    "WITH_POINT",
     "WORDS",
     "Dialect",
     "decoded",
@@ -33,6 +34,8 @@ WORDS = ("?", "-", "--", ".", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "None"
 """Cells that are missing among numbers and dates; among labels they are labels."""
 WITH_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+(,\d+)?|\d+(,\d+)?|,\d+)([eE][+-]?\d+)?$"
 """Numbers with decimal commas, in which points separate thousands."""
+WITH_POINT = r"^[+-]?([1-9]\d{0,2}(,\d{3})+(\.\d+)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+"""Numbers with decimal points, in which commas may separate thousands."""
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 """Numbers in which commas may separate thousands."""
 _SEPARATORS = ("\t", ";", "|", ",")

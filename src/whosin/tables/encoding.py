@@ -208,7 +208,7 @@ def _learn(
         for table in tables
     ]
     given = [part if isinstance(part, Column) else part.example() for part in looked]
-    agreed = agreed_columns(name, [table.origin for table in tables], given)
+    agreed = agreed_columns(name, tables, given)
     held = [i for i, part in enumerate(looked) if isinstance(part, Column)]
     holds = next((column.holds for column in agreed if column.holds != "nothing"), "nothing")
     levels = replace(Levels.pool([agreed[i] for i in held]), holds=holds)

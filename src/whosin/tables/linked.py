@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, check_whole
-from whosin.tables.columns import Column
+from whosin.tables.columns import Column, as_category
 from whosin.tables.frames import as_table
 from whosin.tables.levels import Levels
 from whosin.tables.reading import read_table
@@ -41,7 +41,8 @@ def linked(parent: Any, child: Any, *, key: str, order: str | None = None, first
     child : table, path, or mapping of names to these
         Any number of rows per person, none included. With a mapping the summaries carry its names.
     key : str
-        The column that says whose a row is, in all tables. It is not in the result.
+        The column that says whose a row is, in all tables, compared as text: 7 is "7" and not "007". It is not in the
+        result.
     order : str, optional
         The column that orders the rows of a person, for the last cells; by default they come as they are. Where some
         of the tables lack it, theirs come as they are.
@@ -77,12 +78,20 @@ def linked(parent: Any, child: Any, *, key: str, order: str | None = None, first
         people = one.take(np.sort(np.unique(_codes(one, one, key)[1], return_index=True)[1])).select([key])
     else:
         people = _keyed(parent, "parent", key)
+    if order is not None and not any(order in table.names for table in tables.values()):
+        has = "; ".join(f"{table.origin} has {', '.join(table.names)}" for table in tables.values())
+        raise InputError(f"order must be a column of a table of rows, got {order!r}; {has}")
     names = [name for name in people.names if name != key]
     columns = [people.columns[people.names.index(name)] for name in names]
     for prefix, table in tables.items():
         for name, column in _summaries(people, table, key, order, count):
             names.append(f"{prefix}: {name}" if prefix else name)
             columns.append(column)
+    if (twice := next((name for name in names if names.count(name) > 1), None)) is not None:
+        raise InputError(
+            f"summaries must not be called like a column of {people.origin}, got {twice!r} twice; name the table of "
+            "rows, child={'visits': ...}"
+        )
     return Table(tuple(names), tuple(columns), people.origin)
 
 
@@ -95,12 +104,13 @@ def _keyed(data: Any, name: str, key: str) -> Table:
     table = read_table(data) if isinstance(data, str | Path) else as_table(data, name)
     if key not in table.names:
         raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
-    missing = table.columns[table.names.index(key)].missing
-    if missing.any():
+    place = table.names.index(key)
+    keys = as_category(table.columns[place])
+    if (missing := keys.missing).any():
         raise InputError(
             f"{table.origin} {table.place(int(missing.argmax()))} column {key!r} must say whose the row is, got nothing"
         )
-    return table
+    return replace(table, columns=(*table.columns[:place], keys, *table.columns[place + 1 :]))
 
 
 def _codes(people: Table, table: Table, key: str) -> list[NDArray[np.int32]]:
@@ -111,8 +121,14 @@ def _codes(people: Table, table: Table, key: str) -> list[NDArray[np.int32]]:
 
 def _summaries(people: Table, table: Table, key: str, order: str | None, first: int) -> list[tuple[str, Column]]:
     ours, theirs = _codes(people, table, key)
-    if len(np.unique(ours)) < len(ours):
-        raise InputError(f"{people.origin} must have one row per person in {key!r}, got {len(ours)} rows for fewer")
+    counts = np.bincount(ours)
+    if (again := counts[ours] > 1).any():
+        row = int(np.argmax(again))
+        raise InputError(
+            f"{people.origin} must have one row per person in {key!r}, got {counts[ours[row]]} of "
+            f"{people.columns[people.names.index(key)].show(row)}, the first in {people.place(row)}; parent=None takes "
+            "people from the other table"
+        )
     place = np.full(max(int(ours.max()), int(theirs.max())) + 1, -1)
     place[ours] = np.arange(len(ours))
     owner = place[theirs]
@@ -121,7 +137,7 @@ def _summaries(people: Table, table: Table, key: str, order: str | None, first: 
         who = table.columns[table.names.index(key)].show(row)
         raise InputError(
             f"{table.origin} {table.place(row)} column {key!r} must be somebody in {people.origin}, got {who} "
-            f"({int(np.sum(owner < 0))} such rows)"
+            f"({int(np.sum(owner < 0))} such rows): leave out rows that belong to nobody"
         )
     size = len(ours)
     found = [("rows", Column("number", "numbers", np.bincount(owner, minlength=size).astype(np.float64)))]

@@ -45,7 +45,7 @@ class Preview:
     """For each table its role, origin, rows, columns and notes on how it was read."""
     columns: tuple[dict[str, Any], ...] = field(repr=False)
     """For each column its name, kind, different values, missing cells by table, tables without a label in common with
-    the first, and why it would be left out."""
+    the first, whether it is the same in every row, and why it would be left out."""
     persons: Mapping[str, int] = field(default_factory=dict)
     """People by table, where a column says whose a row is."""
     overlaps: Mapping[str, int] = field(default_factory=dict)
@@ -134,9 +134,9 @@ def look(
         tables = {role: table.without(person) for role, table in tables.items()}
     records = [tables[role] for role in ("train", "holdout") if role in tables]
     others = [tables[role] for role in ("synthetic", "reference") if role in tables]
-    chosen, left = ColumnChoice(columns, ignore, keep).among(records, others)
-    matched = match_tables(*tables.values(), columns=chosen, at_least=1)
-    return preview_of(whole, left, chosen, dict(zip(tables, row_groups(*matched), strict=True)), person)
+    chosen, left = ColumnChoice(columns, ignore, keep).among(records, others, none=True)
+    rows = row_groups(*match_tables(*tables.values(), columns=chosen, at_least=1)) if chosen else ()
+    return preview_of(whole, left, chosen, dict(zip(tables, rows, strict=bool(chosen))), person)
 
 
 def preview_of(
@@ -199,15 +199,22 @@ def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[
         "different": None if first is None else _different(first),
         "missing": {role: int(column.missing.sum()) for role, column in columns.items()},
         "apart": [] if why is not None else _apart(columns),
+        "constant": len(columns) == len(tables) and _is_constant(list(columns.values())),
         "left_out": why,
     }
 
 
+def _is_constant(columns: Sequence[Column]) -> bool:
+    """Whether all rows of all tables have the same cell, or none."""
+    alike = (column.missing.all() or (column.values == column.values[0]).all() for column in columns)
+    return len({column.show(0) for column in columns}) == 1 and all(alike)
+
+
 def _apart(columns: Mapping[str, Column]) -> list[str]:
     """Return the tables in which no label of a column occurs that the first table has: "<=50K" here, "<=50K." there."""
-    labels = {role: set(column.labels) for role, column in columns.items() if column.labels}
+    labels = {role: set(column.labels) for role, column in columns.items() if column.kind == "category"}
     first = next(iter(labels.values()), set())
-    return [role for role, others in labels.items() if first.isdisjoint(others)]
+    return [role for role, others in labels.items() if (first or others) and first.isdisjoint(others)]
 
 
 def _different(column: Any) -> int:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,6 +121,19 @@ def read_table(
     return table if columns is None else table.select(columns)
 
 
+class Numbers(NamedTuple):
+    """Numeric columns of a file; made by :func:`read_numeric`."""
+
+    records: NDArray[np.float64]
+    names: list[str]
+    dropped: int
+    """Rows with gaps that were left out."""
+    places: Places
+    """Where the others stand in the file."""
+    notes: tuple[str, ...]
+    """What was recognised when the file was read, as far as it is about these columns."""
+
+
 def read_numeric(
     path: str | Path,
     columns: Sequence[str] | None = None,
@@ -128,8 +141,8 @@ def read_numeric(
     at_least: int = 2,
     gaps: str = "refuse",
     **written: Any,
-) -> tuple[NDArray[np.float64], list[str], int]:
-    """Return the numeric columns of a file as a matrix, their names, and how many rows with gaps were dropped.
+) -> Numbers:
+    """Return the numeric columns of a file as a matrix, their names, how many rows with gaps were dropped, and more.
 
     Parameters
     ----------
@@ -150,9 +163,11 @@ def read_numeric(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "people.csv")
     ...     _ = file.write_text("age,height\\n31,1.70\\n45,\\n60,1.62\\n")
-    ...     records, names, dropped = wi.tables.read_numeric(file, gaps="drop")
+    ...     records, names, dropped, places, _ = wi.tables.read_numeric(file, gaps="drop")
     >>> records.tolist(), names, dropped
     ([[31.0, 1.7], [60.0, 1.62]], ['age', 'height'], 1)
+    >>> places.word, places.numbers.tolist()
+    ('line', [2, 4])
     """
     path = _as_path(path)
     check_choice("gaps", gaps, ("refuse", "drop"))
@@ -163,19 +178,25 @@ def read_numeric(
     if absent:
         raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(found.series)}")
     matrix = np.column_stack([_numbers(found, name, path, gaps) for name in names])
-    whole = ~np.isnan(matrix).any(axis=1)
-    kept = matrix[whole] if gaps == "drop" else matrix
-    return numeric_records(kept, path.name, at_least=at_least), names, len(matrix) - len(kept)
+    rows = np.flatnonzero(~np.isnan(matrix).any(axis=1)) if gaps == "drop" else np.arange(len(matrix))
+    kept = matrix[rows]
+    word, numbers = found.places or Places("row", np.arange(len(matrix)))
+    ours = tuple(f"column {name!r}" for name in names)
+    notes = tuple(note for note in found.remarks if not note.startswith("column ") or note.startswith(ours))
+    records = numeric_records(kept, path.name, at_least=at_least)
+    return Numbers(records, names, len(matrix) - len(kept), Places(word, numbers[rows]), notes)
 
 
 def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | None = None) -> _Read:
     check_file(path)
     ending = file_ending(path)
     if ending in TEXT:
-        packed = path.name.lower().endswith((*_PACKED, ".zip"))
+        name = path.name.lower()
+        packed = name.endswith((*_PACKED, ".zip"))
         source = _bytes(path) if packed else path
         series, remarks, lines = series_from_text(source, path.name, dialect, ending, raw)
-        unknown = [] if packed or path.name.lower().endswith(TEXT) else ["it was read as text, by its content"]
+        known = path.with_suffix("").name.lower().endswith(TEXT) if packed else name.endswith(TEXT)
+        unknown = [] if known else ["it was read as text, by its content"]
         return _Read(series, [*unknown, *remarks], Places("line", lines))
     if ending in _LINES:
         return _read_lines(_bytes(path), path.name)
@@ -208,21 +229,22 @@ def file_ending(path: Path) -> str:
     name = path.name.lower()
     packing = next((end for end in (*_PACKED, ".zip") if name.endswith(end)), "")
     ending = next((end for end in _ENDINGS if name.removesuffix(packing).endswith(end)), None)
-    if ending is None and not packing:
+    if ending is None:
         ending = _by_content(path)
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
             f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON also with "
-            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}"
+            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}; unpack other "
+            "archives first"
         )
     return ending
 
 
 def _by_content(path: Path) -> str | None:
-    """Return the ending that a file of another ending should have, if it is text; None if it is not."""
+    """Return the ending that a file of another ending, packed or not, should have if it is text; None if it is not."""
     if not path.is_file():
         return None
-    with path.open("rb") as file:
+    with unpacking(path), opened(path) as file:
         head = file.read(2**12)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return ".txt"
@@ -345,7 +367,8 @@ def _load_array(path: Path) -> NDArray[np.generic]:
         message = f"{path.name} must be a plain NumPy array, got something else (objects are not loaded)"
         raise InputError(message) from None
     if len(arrays) != 1:
-        raise InputError(f"{path.name} must hold one array, got {len(arrays)}")
+        named = ", ".join(loaded.files)
+        raise InputError(f"{path.name} must hold one array, got {len(arrays)}: {named}; save the one you mean as .npy")
     return arrays[0]
 
 

@@ -96,9 +96,6 @@ def attributes(
             left[name] = "named to be ignored"
         elif name not in keep and (why := _reason(name, records, others, seen)) is not None:
             left[name] = why
-    if all(name in left for name in records[0].names):
-        reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
-        raise InputError(f"there must be a column to compare, got none: {reasons}; keep=[...] compares them")
     check_same_names([(table.origin, [name for name in table.names if name not in left]) for table in every])
     return [name for name in records[0].names if name not in left], left
 
@@ -112,11 +109,18 @@ class ColumnChoice:
     keep: Sequence[str] = ()
 
     def among(
-        self, records: Sequence[Table], others: Sequence[Table | TableStream]
+        self, records: Sequence[Table], others: Sequence[Table | TableStream], *, none: bool = False
     ) -> tuple[list[str], dict[str, str]]:
-        """Return the columns to compare, and the reason for each that is left out by rule."""
+        """Return the columns to compare, and the reason for each that is left out by rule; some unless ``none`` may."""
         if self.columns is None:
-            return attributes(records, others, ignore=self.ignore, keep=self.keep)
+            chosen, left = attributes(records, others, ignore=self.ignore, keep=self.keep)
+            if not chosen and not none:
+                reasons = "; ".join(f"{name!r} is {why}" for name, why in left.items())
+                raise InputError(
+                    f"there must be a column to compare, got none: {reasons}; keep= names those to compare all the "
+                    "same, and texts can be compared by an embedding"
+                )
+            return chosen, left
         if isinstance(self.columns, str):
             raise InputTypeError(f"columns must be a list of column names, got the text {self.columns!r}")
         return [name for name in self.columns if name not in self.ignore], {}

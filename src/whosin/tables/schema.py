@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from whosin.tables.levels import Levels, row_ids
 from whosin.tables.table import Table
 
 __all__ = ["agreed_columns", "check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
+
+_FEW_WORDS = 3
+"""At most so many different texts among numbers may be words for missing cells."""
 
 
 def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least: int = 2) -> tuple[Table, ...]:
@@ -47,8 +52,8 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
     ...     wi.tables.match_tables(train, released)
     ... except wi.errors.InputError as error:
     ...     print(error)
-    column 'age' must hold one kind of cells, got numbers in train (31) and text in released ('30'); this text reads as
-    numbers: make it numbers; write the column in one way in all tables, or leave it out (ignore= names it)
+    column 'age' must hold one kind of cells, got numbers in train (31 in row 0) and text in released ('30' in row 0);
+    write it in one way in all tables, take it as labels (categories= names it), or leave it out (ignore= names it)
     """
     if not tables:
         raise InputTypeError("match_tables needs at least one table, got none")
@@ -61,9 +66,8 @@ def match_tables(*tables: Table, columns: Sequence[str] | None = None, at_least:
         check_same_names([(table.origin, table.names) for table in tables])
         columns = tables[0].names
     chosen = [table.select(columns) for table in tables]
-    origins = [table.origin for table in tables]
     parts = zip(*(table.columns for table in chosen), strict=True)
-    agreed = (agreed_columns(name, origins, part) for name, part in zip(columns, parts, strict=True))
+    agreed = (agreed_columns(name, chosen, part) for name, part in zip(columns, parts, strict=True))
     matched = zip(*agreed, strict=True)
     return tuple(Table(tuple(columns), parts, table.origin) for table, parts in zip(chosen, matched, strict=True))
 
@@ -77,9 +81,18 @@ def check_same_names(tables: Sequence[tuple[str, Sequence[str]]]) -> None:
         parts = [f"{origin} lacks {_listed(lacking)}"] if lacking else []
         parts += [f"{origin} has {_listed(extra)}, which {here} lacks"] if extra else []
         if parts:
-            raise InputError(
-                f"tables must have the same columns: {'; '.join(parts)}; columns= chooses among the common ones"
-            )
+            way = _same_names(origin, here, names, first) or "ignore= leaves columns out, columns= names those to use"
+            raise InputError(f"tables must have the same columns: {'; '.join(parts)}; {way}")
+
+
+def _same_names(origin: str, here: str, names: Sequence[str], first: Sequence[str]) -> str | None:
+    """Say what to do where names differ as a whole: no line of names, or other capitals and blanks."""
+    unnamed = [all(re.fullmatch(r"column \d+", name) for name in part) for part in (names, first)]
+    if sum(unnamed) == 1:
+        table, other = (origin, here) if unnamed[0] else (here, origin)
+        return f"{table} has no line of names: write that of {other} above its rows"
+    plain = [sorted(re.sub(r"[\W_]", "", name).lower() for name in part) for part in (names, first)]
+    return "write names in one way, capitals, blanks and signs too" if plain[0] == plain[1] else None
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -87,7 +100,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
 
 
-def agreed_columns(name: str, origins: Sequence[str], columns: Sequence[Column]) -> list[Column]:
+def agreed_columns(name: str, tables: Sequence[Any], columns: Sequence[Column]) -> list[Column]:
     """Return a column of several tables, of one kind where there are no cells; refuse kinds that differ."""
     filled = [i for i, column in enumerate(columns) if column.holds != "nothing"]
     if not filled:
@@ -95,7 +108,7 @@ def agreed_columns(name: str, origins: Sequence[str], columns: Sequence[Column])
     model = columns[filled[0]]
     for i in filled[1:]:
         if columns[i].holds != model.holds:
-            raise InputError(_disagreement(name, model, columns[i], origins[filled[0]], origins[i]))
+            raise InputError(_disagreement(name, (model, tables[filled[0]]), (columns[i], tables[i])))
     return [_blank_as(model, column) if column.holds == "nothing" else column for column in columns]
 
 
@@ -105,21 +118,31 @@ def _blank_as(model: Column, column: Column) -> Column:
     return Column(model.kind, model.holds, np.full(len(column), np.nan))
 
 
-def _disagreement(name: str, one: Column, other: Column, here: str, there: str) -> str:
-    message = (
-        f"column {name!r} must hold one kind of cells, got {one.holds} in {here} ({_example(one)}) "
-        f"and {other.holds} in {there} ({_example(other)})"
+def _disagreement(name: str, *sides: tuple[Column, Any]) -> str:
+    """Say which kinds a column has in two tables, with a cell of each, and what can be done."""
+    seen = [f"{column.holds} in {table.origin} ({_example(column, table)})" for column, table in sides]
+    ways = ["write it in one way in all tables"]
+    if (text := next((column for column, _ in sides if column.holds == "text"), None)) is not None:
+        odd = [label for label in text.labels if not is_number(label)]
+        if len(odd) <= _FEW_WORDS and len(odd) < len(text.labels):
+            ways += [f"count {_listed(odd)} as missing (missing= names each)"] if odd else []
+        if any(label[:1] == "0" for label in text.labels) and not odd:
+            ways[0] += ", with all zeros in front"
+        ways.append("take it as labels (categories= names it)")
+    return (
+        f"column {name!r} must hold one kind of cells, got {' and '.join(seen)}; "
+        f"{', '.join(ways)}, or leave it out (ignore= names it)"
     )
-    text = next((column for column in (one, other) if column.holds == "text"), None)
-    if text is not None and all(is_number(label) for label in text.labels):
-        message += "; this text reads as numbers: make it numbers"
-    return f"{message}; write the column in one way in all tables, or leave it out (ignore= names it)"
 
 
-def _example(column: Column) -> str:
+def _example(column: Column, table: Any) -> str:
+    """Show a cell, one that is no number if there is one, and where it stands in a table that is held."""
     odd = [i for i, label in enumerate(column.labels) if not is_number(label)]
-    rows = column.values == odd[0] if odd else ~column.missing
-    return column.show(int(np.argmax(rows)))
+    row = int(np.argmax(column.values == odd[0] if odd else ~column.missing))
+    if not isinstance(table, Table):
+        return column.show(row)
+    place = table.place(row)
+    return f"{column.show(row)} {'on' if place.startswith('line') else 'in'} {place}"
 
 
 def row_groups(*tables: Table) -> tuple[NDArray[np.int64], ...]:

@@ -10,7 +10,7 @@ TAKEN = "CSV or TSV text, JSON lines, Parquet, Arrow IPC or a plain NumPy array 
 
 _MAGIC = {b"PAR1": "parquet", b"ARROW1\x00\x00": "arrow", b"\x93NUMPY": "npy"}
 _OTHERS = {
-    b"PK\x03\x04": "a ZIP archive (.xlsx and .npz are such)",
+    b"PK\x03\x04": "a ZIP archive (.xlsx and .npz are such): unpack it, or save the sheet as CSV",
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
     b"\xfd7zXZ": "xz",

@@ -324,6 +324,9 @@ def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
     assert found.verdict.state == "no verdict"
     assert "write it in one way in both, or leave it out" in found.verdict.sentence
     assert wi.audit_synthetic(train, other, fresh, ignore=["job"], rng=0).verdict.state != "no verdict"
+    gone = holdout.assign(job=None)  # "?" in one file, nothing in the other
+    with pytest.warns(AssumptionWarning, match="share no label of 'job'"):
+        assert wi.audit_synthetic(train.assign(job="?"), gone, fresh, rng=0).verdict.state == "no verdict"
     few = [pd.DataFrame({"a": [f"{side}{i}" for i in range(9)], "x": range(9)}) for side in "pqr"]
     assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], rng=0).problem)
 

@@ -131,11 +131,19 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
         raise InputError(
             f"member_column must be a column of {table.origin}, got {column!r}; it has {', '.join(table.names)}"
         )
+    missing = table.columns[table.names.index(column)].missing
+    if missing.any():
+        where = f"{table.origin} {table.place(int(missing.argmax()))} column {column!r}"
+        raise InputError(f"{where} must say who is a member, got a missing cell")
     texts = [str(cell).strip().removesuffix(".0") for cell in table.column(column)]
     if value is not None:
         if value not in texts or set(texts) == {value}:
             seen = ", ".join(repr(text) for text in sorted(set(texts))[:5])
             raise InputError(f"{table.origin} must have {value!r} and others in column {column!r}, got {seen}")
+        nearly = next((row for row, text in enumerate(texts) if text != value and text.lower() == value.lower()), None)
+        if nearly is not None:
+            where = f"{table.origin} {table.place(nearly)} column {column!r}"
+            raise InputError(f"{where} must be {value!r} or another word, got {texts[nearly]!r}: write it in one way")
         return np.array([text == value for text in texts], dtype=bool)
     strange = next((row for row, text in enumerate(texts) if text.lower() not in _TRUTH), None)
     if strange is not None:

@@ -413,10 +413,16 @@ def _sample(rows: int, fingerprints: Mapping[str, str]) -> NDArray[np.int64]:
 
 
 def _other_labels(train: Table, holdout: Table) -> str | None:
-    """Say of which column of few labels the two sides share none: written in two ways, or of two populations."""
+    """Say of which column of few labels the two sides share none: written in two ways, or of two populations.
+
+    A column that is empty on one side and full on the other is such a column, labels or not.
+    """
     for (name, inside), (_, outside) in zip(train, holdout, strict=True):
-        often = all(0 < FEW_LABELS * len(side.labels) <= len(side) for side in (inside, outside))
-        if often and set(inside.labels).isdisjoint(outside.labels):
+        sides = inside, outside
+        often = all(0 < FEW_LABELS * len(side.labels) <= len(side) for side in sides)
+        gaps = sorted(side.missing.mean() for side in sides)
+        empty = gaps == [0.0, 1.0] and min(map(len, sides)) >= FEW_LABELS
+        if empty or (often and set(inside.labels).isdisjoint(outside.labels)):
             return (
                 f"Training and held-out rows share no label of {name!r}, so it alone tells them apart: write it in one "
                 "way in both, or leave it out."

@@ -397,5 +397,6 @@ def _normal(pool: _Pool, scale: float, delta: float, progress: Any) -> tuple[Arr
     limits = normal_epsilons(f, pool.size, scale, delta, progress=progress)
     shown = np.isfinite(limits)
     rest = np.arange(len(f)) if len(f) <= PAIRS_RECORDS else np.flatnonzero(~shown)
-    limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))
+    if len(rest):
+        limits[rest] = np.minimum(limits[rest], pairwise_epsilons(f, scale, delta, records=rest, progress=progress))
     return limits, bool(shown.any())
