@@ -132,7 +132,7 @@ def attacked(estimator: object, X: np.ndarray, y: np.ndarray, peers: dict[str, s
 
 
 def paired(estimator: object, X: np.ndarray, y: np.ndarray) -> dict[str, object]:
-    """Areas of all attacks on one model of each pair, and how far the default is from the best of the others, in pairs."""
+    """Areas of all attacks on one model of each pair, and how far the default is from the best of the others."""
     from scipy.stats import ttest_rel
 
     from whosin import ReferenceModels

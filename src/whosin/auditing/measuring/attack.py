@@ -256,10 +256,10 @@ class Evidence:
     def best(self, gain: Gain) -> Attack:
         """Return the attack that the fit part judges best for a gain, counted on the held-out part.
 
-        What competes is judged by its lower limit at 1.96 standard errors, at its best threshold. A learned score is an
-        estimate of ln(r/q), so it brings a threshold: accuse where u·r ≥ v·q. There no luck has chosen, and it is judged
-        at .5. Where few compete, all others are judged at 3.5: few win by luck, and members who gather at middle answers
-        of one query, which no rival sees, are not passed over.
+        What competes is judged by its lower limit at 1.96 standard errors, at its best threshold. A learned score
+        estimates ln(r/q), so it brings a threshold: accuse where u·r ≥ v·q. No luck chose that one, and there the score
+        is judged at .5. Where few compete, all others are judged at 3.5: few win by luck, and members who gather at
+        middle answers of one query, which no rival sees, are not passed over.
         """
         looks = [(candidate, candidate.judged, JUDGED) for candidate in self.rivals]
         if gain.weights is not None:
