@@ -59,7 +59,7 @@ def test_a_leak_in_words(files):
 
 
 def test_copies_by_chance_stand_beside_copies(files, tmp_path):
-    """6 of 150 held-out rows were released with 12 of 300 training rows: as many of these as chance alone would give."""
+    """6 of 150 held-out rows were released with 12 of 300 training rows: as many as chance alone would give."""
     train, holdout = pl.read_csv(files / "train.csv"), pl.read_parquet(files / "holdout.parquet").head(150)
     for name, table in (("outside", holdout), ("some", pl.concat([train.head(12), holdout.head(6)]))):
         table.write_csv(tmp_path / f"{name}.csv")
