@@ -44,6 +44,7 @@ from whosin.errors import (
     check_confidence,
     check_number,
     check_probability,
+    check_truth,
     check_whole,
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
@@ -349,9 +350,7 @@ def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Arra
         )
     if np.isnan(values).any():
         raise InputError(f"scores must be numbers, got NaN for canary {int(np.flatnonzero(np.isnan(values))[0])}")
-    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
-        raise InputError(f"included must be True or False for each canary, got values of type {given.dtype}")
-    inside = given.astype(np.bool_)
+    inside = check_truth("included", given, values.shape)
     unit = "canaries" if person is None else "people"
     if person is not None:
         people = people_in(person, len(values), "canaries")
