@@ -361,7 +361,7 @@ class RetrainedAudit(Answer):
         release : table or model
             What was trained on the units that fair coins chose, and as this audit's trainings were: the same
             generator with as many rows for its training records, or a trained classifier.
-        included : array of bool
+        included : array of bool, or of 0 and 1
             One for each record: whether it was trained on.
         """
         people = self.trainings.people
