@@ -234,3 +234,12 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be one of {listed}, got {short_repr(value)}")
     return str(value)
+
+
+def check_truth(name: str, given: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return an array of booleans, or of 0 and 1, as booleans."""
+    values = np.asarray(given)
+    if values.shape != shape or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        got = "nothing" if given is None else f"{values.dtype} of shape {values.shape}"
+        raise InputError(f"{name} must be 1 or 0, or True or False, of shape {shape}, got {got}")
+    return values.astype(bool)

@@ -58,6 +58,18 @@ def test_a_leak_in_words(files):
     assert "safe" not in seen.output.lower()
 
 
+def test_copies_by_chance_stand_beside_copies(files, tmp_path):
+    """6 of 150 held-out rows were released with 12 of 300 training rows: as many as chance alone would give."""
+    train, holdout = pl.read_csv(files / "train.csv"), pl.read_parquet(files / "holdout.parquet").head(150)
+    for name, table in (("outside", holdout), ("some", pl.concat([train.head(12), holdout.head(6)]))):
+        table.write_csv(tmp_path / f"{name}.csv")
+    report, said = tmp_path / "audit.html", "so chance alone would give about 12 of the members"
+    words = "--train", files / "train.csv", "--holdout", tmp_path / "outside.csv", "--synthetic", tmp_path / "some.csv"
+    seen = run(*words, "--jobs", 1, "--report", report)
+    assert said in " ".join(seen.stdout.split())
+    assert said in report.read_text(encoding="utf-8")
+
+
 def test_json_has_the_contract(files):
     seen = run(*tables(files), "--json", "--target", 0.5)
     payload = json.loads(seen.stdout)

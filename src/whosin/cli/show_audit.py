@@ -68,11 +68,13 @@ def _three_numbers(console: Any, facts: Facts) -> None:
     shown = render.table("", "", headings=False)
     shown.add_row("Advantage", f"{value}, {level} limits {low} to {high} (0: a blind guess, 1: certainty)")
     if "copies" in facts:
+        from whosin.reporting.verdict_card import by_chance
+
         inside, outside = facts["copies"]["members"], facts["copies"]["non_members"]
         shown.add_row(
             "Word for word",
             f"{count(inside)} of {count(facts['members'])} people in the data, {count(outside)} of "
-            f"{count(facts['non_members'])} outsiders",
+            f"{count(facts['non_members'])} outsiders{by_chance(facts)}",
         )
     else:
         rate = facts["tpr_at"]["0.01"]

@@ -73,7 +73,7 @@ def _number(facts: Facts) -> tuple[str, str] | None:
         held = "none" if outside == 0 else count(outside)
         words = (
             f"of {count(facts['members'])} people appear in the release word for word; {held} of the "
-            f"{count(facts['non_members'])} held-out people {'does' if outside <= 1 else 'do'}."
+            f"{count(facts['non_members'])} held-out people {'does' if outside <= 1 else 'do'}{by_chance(facts)}."
         )
         return count(inside), words
     rate = facts["tpr_at"]["0.01"]
@@ -82,6 +82,12 @@ def _number(facts: Facts) -> tuple[str, str] | None:
     return percent(
         rate["estimate"]
     ), f"of the members, while {percent(rate['fpr']['estimate'])} of outsiders are accused."
+
+
+def by_chance(facts: Facts) -> str:
+    """Say how many copies of members chance alone would give, where outsiders are copied too."""
+    expected = facts["copies"]["members_by_chance"]
+    return f", so chance alone would give about {expected:.3g} of the members" if expected else ""
 
 
 def what_to_do(facts: Facts) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ import pytest
 from null_audits import judge_alarms
 
 from whosin.auditing import Estimate, audit
-from whosin.auditing.measuring import attack as attack_module
 from whosin.auditing.measuring import learned
 from whosin.auditing.measuring.attack import collect_evidence
 from whosin.auditing.measuring.experiment import Experiment
-from whosin.auditing.measuring.limits import ADVANTAGE, _error_shares, _scanned
+from whosin.auditing.measuring.limits import ADVANTAGE, _error_shares, _scanned, gain_at_prior
 from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.measuring.splits import split
 from whosin.auditing.measuring.verdict import STATES, judge, of_hundred
@@ -294,22 +293,45 @@ def test_models_share_by_their_likelihood_on_folds_left_out():
     assert learned.MEAN not in [model.kind for model in score.model.models]
 
 
-def test_few_rivals_are_judged_at_one_standard_error_and_many_at_two(monkeypatch):
-    """A discount for luck that fits many candidates hides weak leaks from few."""
+def test_candidates_are_judged_by_how_much_luck_could_choose(monkeypatch):
+    """1.96 standard errors for what competes, 3.5 for all others, .5 for the one threshold that nobody chose."""
     rng, seen = np.random.default_rng(8), []
     sides = rng.normal(0.2, 1, (100, 4)), rng.normal(0, 1, (100, 4))
     plain = type(ADVANTAGE).judge
 
-    def noting(gain, counts, errors=attack_module.JUDGED):
-        seen.append(errors)
+    def noting(gain, counts, errors):
+        seen.append((errors, counts.thresholds.tolist() if len(counts.thresholds) == 1 else None))
         return plain(gain, counts, errors)
 
     monkeypatch.setattr(type(ADVANTAGE), "judge", noting)
-    for directed, expected in ((True, [1.0] * 3 + [3.5] * 12), (False, [1.96] * 15)):
-        seen.clear()
-        found = Experiment(*sides, names=tuple("abcd"), directed=directed)
-        collect_evidence(found, np.random.default_rng(0)).best(ADVANTAGE)
-        assert seen == expected
+    for gain, fixed in ((ADVANTAGE, 0.0), (gain_at_prior(0.2), np.log(4.0))):
+        for directed, few, others in ((True, 3, 12), (False, 15, 0)):
+            seen.clear()
+            found = Experiment(*sides, names=tuple("abcd"), directed=directed)
+            collect_evidence(found, np.random.default_rng(0)).best(gain)
+            once = [(errors, at) for errors, at in seen if at is not None]
+            assert [errors for errors, _ in once] == [0.5]
+            assert np.allclose(once[0][1], [fixed])
+            assert [errors for errors, at in seen if at is None] == [1.96] * few + [3.5] * others
+
+
+def test_the_learned_score_is_cut_where_it_says_that_the_odds_turn():
+    """Two shifted normal laws: the best threshold is known, and the one chosen by 100 + 100 records scatters more."""
+    rng, found = np.random.default_rng(12), {"fixed": [], "chosen": []}
+    for run in range(60):
+        members, others = rng.normal(0.25, 1, (200, 4)), rng.normal(0, 1, (200, 4))
+        evidence = collect_evidence(Experiment(members, others, directed=True), np.random.default_rng(run))
+        score = next(c for c in evidence.candidates if c.view.learned and c.rule == "high")
+        best = evidence.best(ADVANTAGE)
+        if best.candidate is score and best.threshold == 0.0:
+            chosen = evidence.choose(ADVANTAGE.judge, score.view)
+            far_members, far_others = rng.normal(0.25, 1, (20_000, 4)), rng.normal(0, 1, (20_000, 4))
+            for name, attack in (("fixed", best), ("chosen", chosen)):
+                values = [score.view.extract(side) for side in (far_members, far_others)]
+                inside, outside = (np.mean(attack.candidate.score(side) >= attack.threshold) for side in values)
+                found[name].append(float(inside - outside))
+    assert len(found["fixed"]) >= 40, "the fixed threshold should mostly win"
+    assert np.mean(found["fixed"]) > np.mean(found["chosen"]) + 0.005
 
 
 def test_few_candidates_compete_where_directions_are_known():

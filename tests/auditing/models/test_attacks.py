@@ -138,8 +138,9 @@ def test_bad_input():
     x, scores, included, _ = world()
     with pytest.raises(InputError, match=r"\(N,\) and \(models, N\)"):
         lira(x[:-1], scores, included)
-    with pytest.raises(InputError, match="included must be booleans"):
-        lira(x, scores, included.astype(int))
+    with pytest.raises(InputError, match="included must be 1 or 0, or True or False"):
+        lira(x, scores, 2 * included.astype(int))
+    assert np.array_equal(lira(x, scores, included.astype(int)), lira(x, scores, included))
     for mask in (np.zeros_like(included), np.ones_like(included)):
         with pytest.raises(InputError, match="lacks one side"):
             lira(x, scores, mask)

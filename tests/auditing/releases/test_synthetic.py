@@ -355,6 +355,9 @@ def test_copies_are_counted(tables):
     near = [int(((side[:, None] == cells[2][None]).sum(axis=2).max(axis=1) >= 4).sum()) for side in cells[:2]]
     assert found.near_copies == tuple(near)
     assert "50 of 200 members and 20 of 200 outsiders appear in the release word for word" in found.explain()
+    fewer = wi.audit_synthetic(train, holdout.head(120), pd.concat([train.head(50), holdout.head(20)]), rng=0)
+    assert fewer.copies_by_chance == fewer.to_dict()["copies"]["members_by_chance"] == pytest.approx(20 * 200 / 120)
+    assert "chance alone would give about 33.3 of the members" in fewer.explain()
 
 
 def test_to_dict_is_json_and_has_the_contract(tables):

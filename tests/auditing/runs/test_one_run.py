@@ -402,9 +402,9 @@ SCORES, INCLUDED = np.arange(20.0), np.arange(20) % 2 == 0
 @pytest.mark.parametrize(
     ("scores", "included", "options", "words"),
     [
-        ([], [], {}, "one entry"),
-        (SCORES, INCLUDED[:-1], {}, "one entry"),
-        (SCORES[:, None], INCLUDED, {}, "one entry"),
+        ([], [], {}, "one number per canary"),
+        (SCORES, INCLUDED[:-1], {}, r"included must be .* of shape \(20,\)"),
+        (SCORES[:, None], INCLUDED, {}, "one number per canary"),
         (np.where(SCORES == 3, np.nan, SCORES), INCLUDED, {}, "canary 3"),
         (SCORES, SCORES, {}, "True or False"),
         (SCORES, ["a"] * 20, {}, "True or False"),

@@ -311,6 +311,24 @@ def test_individual_risk_ranks_and_names_nobody_where_all_are_alike(leaky):
     assert "for everybody" in same.sentence("records")
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_everybody_has_the_same_risk_nobody_is_named(seed):
+    """Each record is copied with chance 1/2; then with .9 or .1, by its first number: those are told apart."""
+    people = np.random.default_rng(seed).normal(size=(100, 3))
+
+    def copied(chance):
+        return lambda records, rng: records[rng.random(len(records)) < chance(records)]
+
+    same = wi.audit_retrained(copied(lambda rows: 0.5), people, trainings=24, attack="linear", rng=seed).individual
+    assert same.alike
+    assert same.highest() == []
+    assert "for everybody" in same.sentence("records")
+    apart = copied(lambda rows: np.where(rows[:, 0] > 0, 0.9, 0.1))
+    found = wi.audit_retrained(apart, people, trainings=24, attack="linear", rng=seed).individual
+    assert not found.alike
+    assert all(people[row["index"], 0] > 0 for row in found.highest(5))
+
+
 def test_most_right_guesses_by_enumeration():
     from whosin.auditing.runs.retrained_people import _most_right
 
@@ -435,8 +453,9 @@ def test_balanced_halves_are_for_mip_and_pmp(leaky):
 def test_a_given_release_is_one_more_training(leaky):
     rng = np.random.default_rng(9)
     coins = rng.random(80) < 0.5
-    shown = leaky.audit_release(noisy(0.2)(ROWS[coins], rng), coins)
-    assert shown.advantage > 0.4
+    release = noisy(0.2)(ROWS[coins], rng)
+    shown = leaky.audit_release(release, coins)
+    assert leaky.audit_release(release, coins.astype(int).tolist()).advantage == shown.advantage > 0.4
     assert shown.exposure[coins].mean() > 0.7 > 0.3 > shown.exposure[~coins].mean()
     assert 0.0 <= shown.as_bad <= 1.0
     assert shown.compare(wi.PureDP(0.1)).verdict == "violated"

@@ -10,6 +10,7 @@ which chose nothing, so that its limits need no correction for the choice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,8 +37,8 @@ JUDGED = 1.96
 """Standard errors by which candidates are judged from below."""
 RIVALS = 2
 """Queries of known direction that compete with their learned combination."""
-CLOSE = 1.0
-"""Standard errors by which these few are judged from below: of few, luck needs less of a discount."""
+FIXED = 0.5
+"""Standard errors by which the learned score is judged at the threshold that it brings: no luck chose that one."""
 OUTSIDERS = 3.5
 """Standard errors by which all other candidates are judged from below."""
 
@@ -250,25 +251,31 @@ class Evidence:
         Candidate and threshold are chosen by folds left out, the first of equals.
         """
         rivals = self.rivals if view is None else [c for c in self.candidates if c.view is view]
-        return self._first([(candidate, judge(candidate.judged)) for candidate in rivals])
+        return self._first([(candidate, candidate.judged, judge(candidate.judged)) for candidate in rivals])
 
     def best(self, gain: Gain) -> Attack:
         """Return the attack that the fit part judges best for a gain, counted on the held-out part.
 
-        Where all compete, they are judged by their lower limits at 1.96 standard errors. Where few do, these are judged
-        at 1 and all other candidates at 3.5: few win by luck, and members who gather at middle answers of one query,
-        which no rival sees, are not passed over.
+        What competes is judged by its lower limit at 1.96 standard errors, at its best threshold. A learned score
+        estimates ln(r/q), so it brings a threshold: accuse where u·r ≥ v·q. No luck chose that one, and there the score
+        is judged at .5. Where few compete, all others are judged at 3.5: few win by luck, and members who gather at
+        middle answers of one query, which no rival sees, are not passed over.
         """
-        others = [candidate for candidate in self.candidates if candidate not in self.rivals]
-        judged = [(candidate, gain.judge(candidate.judged, CLOSE if others else JUDGED)) for candidate in self.rivals]
+        looks = [(candidate, candidate.judged, JUDGED) for candidate in self.rivals]
         if gain.weights is not None:
-            judged += [(candidate, gain.judge(candidate.judged, OUTSIDERS)) for candidate in others]
-        return self._first(judged)
+            u, v = gain.weights
+            own = np.array([math.log(v) - math.log(u)])
+            for candidate in self.candidates:
+                if candidate not in self.rivals:
+                    looks.append((candidate, candidate.judged, OUTSIDERS))
+                if candidate.view.learned and candidate.rule == "high":
+                    looks.append((candidate, candidate.judged.at(own), FIXED))
+        return self._first([(candidate, counts, gain.judge(counts, errors)) for candidate, counts, errors in looks])
 
-    def _first(self, judged: Sequence[tuple[Candidate, Array]]) -> Attack:
+    def _first(self, judged: Sequence[tuple[Candidate, ScoreCounts, Array]]) -> Attack:
         """Count the attack of the candidate and threshold with the largest judgement, the first of equals."""
-        candidate, values = max(judged, key=lambda pair: float(pair[1].max()))
-        return self.attack(candidate, candidate.judged.between(int(np.argmax(values))))
+        candidate, counts, values = max(judged, key=lambda look: float(look[2].max()))
+        return self.attack(candidate, counts.between(int(np.argmax(values))))
 
     def attack(self, candidate: Candidate, threshold: float) -> Attack:
         """Count one attack on the held-out part."""

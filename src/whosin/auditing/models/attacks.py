@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, check_number
+from whosin.errors import InputError, check_number, check_truth
 
 __all__ = ["lira", "lira_offline", "rmia"]
 
@@ -126,13 +126,11 @@ def _variance(scores: Array, mask: Mask) -> Array:
 
 def _checked(target: Array, scores: Array, included: Mask, *, inside: int) -> tuple[Array, Array, Mask]:
     target, scores = np.asarray(target, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    mask = np.asarray(included)
     if target.ndim != 1 or target.size == 0 or scores.ndim != 2 or scores.shape[1] != len(target):
         raise InputError(
             f"target and scores must have shapes (N,) and (models, N), got {target.shape} and {scores.shape}"
         )
-    if mask.shape != scores.shape or mask.dtype != np.bool_:
-        raise InputError(f"included must be booleans of shape {scores.shape}, got {mask.dtype} of shape {mask.shape}")
+    mask = check_truth("included", included, scores.shape)
     if int(mask.sum(axis=0).min()) < inside or mask.all(axis=0).any():
         raise InputError("included must have models with and without each record, got a record that lacks one side")
     if not ((np.abs(target) <= LARGEST).all() and (np.abs(scores) <= LARGEST).all()):

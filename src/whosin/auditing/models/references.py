@@ -21,7 +21,16 @@ from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.models.attacks import lira, lira_offline, rmia
 from whosin.auditing.models.augmentations import Augment
 from whosin.auditing.models.predictions import reference_score, regresses
-from whosin.errors import InputError, InputTypeError, WhosinError, check_callable, check_choice, check_whole, short_repr
+from whosin.errors import (
+    InputError,
+    InputTypeError,
+    WhosinError,
+    check_callable,
+    check_choice,
+    check_truth,
+    check_whole,
+    short_repr,
+)
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
 from whosin.parallel.storage import whole_file
@@ -240,7 +249,7 @@ class ReferenceModels:
                 f"scores must be finite numbers of shape (models, records) or (models, queries, records), got shape "
                 f"{np.shape(scores)}, or NaN or infinity"
             )
-        inside = _truth("included", included, (len(table), table.shape[2]))
+        inside = check_truth("included", included, (len(table), table.shape[2]))
         people = None if person is None else people_in(person, table.shape[2])
         return cls(table, inside, log_odds=log_odds, people=people)
 
@@ -520,19 +529,10 @@ def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[ND
 def _members(references: ReferenceModels, known: Mask | None, included: Any) -> Mask:
     if known is not None and included is not None:
         raise InputError("included must be left out for a reference model, for which it is known")
-    members = known if known is not None else _truth("included", included, references.included.shape[1:])
+    members = known if known is not None else check_truth("included", included, references.included.shape[1:])
     if members.all() or not members.any():
         raise InputError("included must have records in and out of the training, got all on one side")
     return members
-
-
-def _truth(name: str, given: Any, shape: tuple[int, ...]) -> Mask:
-    """Return an array of booleans, or of 0 and 1, as booleans."""
-    values = np.asarray(given)
-    if values.shape != shape or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
-        got = "nothing" if given is None else f"{values.dtype} of shape {values.shape}"
-        raise InputError(f"{name} must be 1 or 0, or True or False, of shape {shape}, got {got}")
-    return values.astype(bool)
 
 
 def _is_number(target: Any) -> bool:

@@ -44,6 +44,7 @@ from whosin.errors import (
     check_confidence,
     check_number,
     check_probability,
+    check_truth,
     check_whole,
 )
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
@@ -339,16 +340,11 @@ def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Arra
         values = np.asarray(scores, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputTypeError(f"scores must have one number per canary, got {scores!r}") from None
-    given = np.asarray(included)
-    if values.ndim != 1 or given.shape != values.shape or values.size == 0:
-        raise InputError(
-            f"scores and included must have one entry per canary, got shapes {values.shape} and {given.shape}"
-        )
+    if values.ndim != 1 or values.size == 0:
+        raise InputError(f"scores must have one number per canary, got shape {values.shape}")
     if np.isnan(values).any():
         raise InputError(f"scores must be numbers, got NaN for canary {int(np.flatnonzero(np.isnan(values))[0])}")
-    if given.dtype.kind not in "biuf" or not np.isin(given, (0, 1)).all():
-        raise InputError(f"included must be True or False for each canary, got values of type {given.dtype}")
-    inside = given.astype(np.bool_)
+    inside = check_truth("included", included, values.shape)
     unit = "canaries" if person is None else "people"
     if person is not None:
         people = people_in(person, len(values), "canaries")

@@ -25,7 +25,7 @@ from whosin.auditing.runs.one_run import OneRunAudit, audit_one_run
 from whosin.auditing.runs.retrained_people import RetrainedIndividual, individual_risks
 from whosin.auditing.runs.trained_promise import compare_over_trainings, epsilon_lower, matching_rng
 from whosin.auditing.runs.trainings import Generator, Trainings
-from whosin.errors import InputError, check_number, check_prior, check_probability
+from whosin.errors import InputError, check_number, check_prior, check_probability, check_truth
 from whosin.guarantees import Guarantee
 from whosin.numerics.rounding import at_least, at_most, capital, of_hundred
 from whosin.risks import Risk, linear_of, resolve
@@ -361,16 +361,11 @@ class RetrainedAudit(Answer):
         release : table or model
             What was trained on the units that fair coins chose, and as this audit's trainings were: the same
             generator with as many rows for its training records, or a trained classifier.
-        included : array of bool
+        included : array of bool, or of 0 and 1
             One for each record: whether it was trained on.
         """
         people = self.trainings.people
-        given = np.asarray(included)
-        size = self.units if people is None else len(people.number)
-        if given.shape != (size,) or given.dtype != np.bool_:
-            raise InputError(
-                f"included must be True or False for each of the {size} records, got {given.dtype} {given.shape}"
-            )
+        given = check_truth("included", included, (self.units if people is None else len(people.number),))
         coins = given if people is None else people.sides(given, "toss one coin for each person")
         subject = self.trainings.subject
         if isinstance(subject, Generator) and len(release) != subject.rows(int(given.sum())):

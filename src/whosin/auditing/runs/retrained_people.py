@@ -55,7 +55,7 @@ class RetrainedIndividual(Rows):
     spread: float
     """Standard deviation of the true risks, estimated."""
     error: float
-    """Typical error of an estimated risk."""
+    """By how much chance moves a unit's share of right guesses in so many trainings, on the scale of the risk."""
     person: NDArray[Any] | None = field(repr=False)
 
     def __len__(self) -> int:
@@ -67,7 +67,7 @@ class RetrainedIndividual(Rows):
 
     @property
     def alike(self) -> bool:
-        """Whether the risks differ by no more than the error of their estimates: then nobody is worth naming."""
+        """Whether the risks differ by no more than chance moves what was seen of each: then nobody is worth naming."""
         return self.spread <= self.error
 
     def highest(self, top: int = 10) -> list[dict[str, Any]]:
@@ -157,7 +157,10 @@ def _most_right(answers: Array, coins: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _shrunk(scores: Array, coins: NDArray[np.bool_], covariates: Array | None) -> tuple[Array, float, float]:
-    """Return risks, their spread, and the error of the estimates."""
+    """Return risks, their spread, and the standard error of right guesses at these risks.
+
+    (The error that shrinking leaves is below the spread whatever the data are, so it cannot tell whether risks differ.)
+    """
     trainings, units = coins.shape
     belief = np.abs(np.tanh(scores / 2.0))
     design = np.ones((units, 1))
@@ -169,12 +172,12 @@ def _shrunk(scores: Array, coins: NDArray[np.bool_], covariates: Array | None) -
         (model, belief.var(axis=0, ddof=1) / trainings, design),
         (right - model, (1.0 - belief**2).mean(axis=0) / trainings, np.ones((units, 1))),
     )
-    risk, spread, error = np.zeros(units), 0.0, 0.0
+    risk, spread = np.zeros(units), 0.0
     for raw, variance, about in parts:
         centre = about @ np.linalg.lstsq(about, raw, rcond=None)[0]
         between = max(0.0, float(((raw - centre) ** 2 - variance).mean()))
         weight = between / (between + variance + 1e-12)
         risk += centre + weight * (raw - centre)
         spread += between + float(centre.var())
-        error += float((weight * variance).mean())
-    return np.clip(risk, 0.0, 1.0), float(np.sqrt(spread)), float(np.sqrt(error))
+    risk = np.clip(risk, 0.0, 1.0)
+    return risk, float(np.sqrt(spread)), float(np.sqrt((1.0 - risk**2).mean() / trainings))
