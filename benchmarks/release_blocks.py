@@ -81,7 +81,7 @@ def audit(path: Path, count: int) -> Callable[[], dict]:
     """A whole audit on one thread, or on the active backend."""
     import whosin as wi
 
-    train, holdout = (side.head(count) for side in streaming.records())
+    train, holdout = streaming.records(count)
     reading: dict[str, float] = {}
 
     def progress(share: float) -> None:
