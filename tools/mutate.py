@@ -66,11 +66,12 @@ def mutmut(folder: Path, seconds: float, *arguments: str) -> None:
 def prepared(room: str) -> Path:
     """Return a copy of the tree in which mutmut knows what to change and which tests to run."""
     folder = ROOT / ".mutants" / room
-    for part in ("src", "tests"):
+    for part in ("src", "tests", "experiments"):
         shutil.copytree(ROOT / part, folder / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed, tests = ROOMS[room]
     settings = {
         "source_paths": ["src"],
+        "also_copy": ["experiments"],  # which some tests import
         "only_mutate": [f"src/whosin/{name}" for name in changed],
         "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in tests],
         "process_isolation": "forkserver",  # a fork of mutmut itself would inherit results that functions remember
