@@ -35,7 +35,10 @@ PROTECTION = ("certificate", "certify", "coupled", "sampled", "together", "sever
 GUARANTEES = ("composition", "losses", "steps", "renyi", "sgd", "allocation", "dp", "profile")
 ROOMS = {
     "numerics": (["numerics/*"], ["numerics", "population/test_exponential.py"]),
-    "limits": ([f"auditing/measuring/{name}.py" for name in MEASURING], ["auditing/measuring", "auditing/runs/test_one_run.py"]),
+    "limits": (
+        [f"auditing/measuring/{name}.py" for name in MEASURING],
+        ["auditing/measuring", "auditing/runs/test_one_run.py"],
+    ),
     "certificates": ([f"protection/{name}.py" for name in PROTECTION], ["protection"]),
     "composition": (
         [f"guarantees/{name}.py" for name in GUARANTEES],

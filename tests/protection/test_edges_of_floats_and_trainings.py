@@ -143,7 +143,8 @@ def test_a_training_that_fails_after_the_pilot():
 
 
 def test_certificates_name_their_noise():
-    texts = {noise: str(protect("mean", COLUMN, eta=0.2, noise=noise).certificate) for noise in ("gaussian", "norm_exponential")}
+    kinds = ("gaussian", "norm_exponential")
+    texts = {noise: str(protect("mean", COLUMN, eta=0.2, noise=noise).certificate) for noise in kinds}
     assert "Gaussian noise of standard deviation" in texts["gaussian"]
     assert "noise of density ∝ exp" in texts["norm_exponential"]
 
