@@ -64,7 +64,7 @@ def _population(data):
         given["candidates"] = _pool(bits)
         given["loss"] = bits.odd(("distance", "squared"), ("", None, np.zeros((6, 6))))
         given["method"] = bits.odd(("auto", "exact", "two_outcomes", "monte_carlo"), ("",))
-        given["draws"] = bits.usual(None, 16)
+        given["draws"] = bits.usual(64, 16)  # of its own accord it takes up to a minute
         given["sensitivity"] = bits.usual(None, 1.0)
     else:
         given["query"] = bits.odd(("mean", "sum", np.tanh), ("", None, lambda x: x[:1], lambda x: x * np.nan))

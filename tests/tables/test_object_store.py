@@ -74,5 +74,5 @@ def test_a_release_that_changes_while_it_is_read(store, tmp_path, monkeypatch):
 
 
 def test_a_release_that_is_not_there(store):
-    with pytest.raises(InputError, match="no such file: s3://releases/none.parquet"):
+    with pytest.raises(InputError, match=r"no such file: s3://releases/none\.parquet"):
         wi.audit_synthetic(TRAIN, HOLDOUT, "s3://releases/none.parquet", rng=1)
