@@ -13,7 +13,7 @@ PYTEST := $(THREADS) $(STEADY) WHOSIN_REQUIRE_EXTRAS=1 $(BIN)/python -m pytest -
 LOCKED := $(PIP) install --quiet --require-hashes --no-deps
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-oldest test-newest test-ray fuzz mutate soak check quick dist docs bench experiments lock vulnerabilities sbom clean
+.PHONY: help demo test test-long test-oldest test-newest test-ray test-s3 fuzz mutate soak check quick dist docs bench experiments lock vulnerabilities sbom clean
 
 help: ## list the targets
 	@echo "whosin: can anyone tell who is in your data?"
@@ -50,8 +50,15 @@ test-newest: ## the tests with the newest version of each dependency (.venv-newe
 
 test-ray: ## the tests on a real Ray cluster of this machine (.venv-ray)
 	$(PYTHON) -m venv .venv-ray
-	.venv-ray/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,ray,dask]' polars pytest pytest-xdist hypothesis
+	.venv-ray/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,plot,ray,dask]' polars pytest pytest-xdist hypothesis
 	$(THREADS) .venv-ray/bin/python -m pytest tests/cluster/test_ray.py
+
+test-s3: ## the tests on an object store of this machine (.venv-s3)
+	$(PYTHON) -m venv .venv-s3
+	.venv-s3/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,plot]' polars pytest hypothesis
+	.venv-s3/bin/python -m pip install --quiet s3fs
+	.venv-s3/bin/python -m pip install --quiet 'moto[server]'
+	$(THREADS) .venv-s3/bin/python -m pytest tests/tables/test_object_store.py
 
 fuzz: $(STAMP) ## coverage-guided fuzzing of parsers and public functions (SECONDS_EACH=60)
 	@$(LOCKED) -r requirements/fuzz.txt

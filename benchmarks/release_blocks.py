@@ -9,6 +9,7 @@ hundred workers.
 
 small        1 million released rows against 10,000 and 10,000
 middle       2 million released rows against 10,000 and 10,000
+large        4 million released rows against 50,000 and 50,000
 full         10 million released rows against 100,000 and 100,000: some 10 minutes on idle cores
 """
 
@@ -27,7 +28,12 @@ from pathlib import Path
 import _common
 import streaming
 
-TASKS = {"small": (1_000_000, 10_000), "middle": (2_000_000, 10_000), "full": (10_000_000, 100_000)}
+TASKS = {
+    "small": (1_000_000, 10_000),
+    "middle": (2_000_000, 10_000),
+    "large": (4_000_000, 50_000),
+    "full": (10_000_000, 100_000),
+}
 SIDES = ("one process", "two workers")
 WORKERS = 2
 ANSWER = 11
@@ -81,7 +87,7 @@ def audit(path: Path, count: int) -> Callable[[], dict]:
     """A whole audit on one thread, or on the active backend."""
     import whosin as wi
 
-    train, holdout = (side.head(count) for side in streaming.records())
+    train, holdout = streaming.records(count)
     reading: dict[str, float] = {}
 
     def progress(share: float) -> None:

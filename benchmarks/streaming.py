@@ -3,15 +3,17 @@
 Writes Parquet files of a made-up population (five categorical and five numeric columns, seeded) to a temporary folder,
 one row in a hundred being a training row in which each cell is redrawn with probability 0.1, and audits them on two
 threads. Each task runs in a fresh process; memory is the largest resident memory of that process, seconds begin when
-the records are in memory. Writes benchmarks/results/streaming.json, after each task what there is.
+the records are in memory. Writes benchmarks/results/streaming.json after each task, and leaves there what others found.
 
 growth_N     N million released rows against 10,000 and 10,000; the slope is that of log CPU seconds against log N
+records_N    1 million released rows against N thousand records, half of them training rows; the same for N
 full_10      10 million released rows against 100,000 training rows and 100,000 held-out rows
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import tempfile
@@ -23,7 +25,11 @@ from pathlib import Path
 import _common
 
 PACKAGES = ("whosin", "numpy", "scipy", "scikit-learn", "numba", "polars")
-TASKS = {**{f"growth_{millions}": (millions, 10_000) for millions in (1, 2, 4, 8)}, "full_10": (10, 100_000)}
+TASKS = {
+    **{f"growth_{millions}": (millions, 10_000) for millions in (1, 2, 4, 8)},
+    **{f"records_{thousands}": (1, 500 * thousands) for thousands in (100, 200, 400)},
+    "full_10": (10, 100_000),
+}
 RECORDS, PIECE = 100_000, 500_000
 LEAKED, REDRAWN = 0.01, 0.1
 
@@ -57,12 +63,17 @@ def people(rng, rows: int):
     )
 
 
-def records():
-    """Training rows and held-out rows."""
+def records(count: int = RECORDS):
+    """So many training rows and held-out rows. The first RECORDS of either side are always the same."""
     import numpy as np
+    import polars as pl
 
-    rng = np.random.default_rng(0)
-    return people(rng, RECORDS), people(rng, RECORDS)
+    sides = [], []
+    for seed in range(-(-count // RECORDS)):
+        rng = np.random.default_rng(seed)
+        for side in sides:
+            side.append(people(rng, RECORDS))
+    return tuple(pl.concat(side).head(count) for side in sides)
 
 
 def pieces(rows: int):
@@ -105,7 +116,7 @@ def audit(path: Path, count: int) -> Callable[[], dict]:
     """A whole audit of a file with so many records on either side."""
     import whosin as wi
 
-    train, holdout = (side.head(count) for side in records())
+    train, holdout = records(count)
 
     def run() -> dict:
         found = wi.audit_synthetic(train, holdout, path, n_jobs=2, rng=0)
@@ -131,8 +142,11 @@ def measure(path: Path, count: int) -> None:
     _common.report_cost(audit(path, count), PACKAGES, time.process_time() - start)
 
 
-def slope(points: list[tuple[int, float]]) -> float:
-    """Least-squares slope of log y against log x."""
+def slope(runs: dict[str, dict], tasks: str, size: str) -> float | None:
+    """Least-squares slope of log CPU seconds against the log of a size, over tasks whose names begin so."""
+    points = [(one[size], one["cpu_seconds"]) for name, one in runs.items() if name.startswith(tasks)]
+    if len(points) < 2:
+        return None
     xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
     middle, level = sum(xs) / len(xs), sum(ys) / len(ys)
     return sum((x - middle) * (y - level) for x, y in zip(xs, ys, strict=True)) / sum((x - middle) ** 2 for x in xs)
@@ -157,7 +171,7 @@ def show(runs: dict[str, dict]) -> None:
 def main() -> int:
     """Write and measure every release, or measure one file in this process."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="print, write nothing")
+    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -167,7 +181,8 @@ def main() -> int:
     if options.run:
         measure(Path(options.run[0]), int(options.run[1]))
         return 0
-    runs: dict[str, dict] = {}
+    written = _common.RESULTS / "streaming.json"
+    runs: dict[str, dict] = json.loads(written.read_text(encoding="utf-8"))["runs"] if written.exists() else {}
     python = _common.whosin_python()
     for task in options.tasks:
         millions, count = TASKS[task]
@@ -179,16 +194,15 @@ def main() -> int:
             size = path.stat().st_size / 2**20
             runs[task] = _common.run_side(python, Path(__file__).name, "--run", str(path), str(count))
             runs[task] |= {"file_mebibytes": size, "rows": millions * 1_000_000, "records": 2 * count}
-        if tuple(options.tasks) == tuple(TASKS):
-            growth = [(one["rows"], one["cpu_seconds"]) for name, one in runs.items() if name.startswith("growth")]
-            content = {
-                "benchmark": "streaming",
-                "machine": _common.machine(),
-                "versions": {name: version(name) for name in PACKAGES},
-                "runs": runs,
-                "growth_log_log_slope": slope(growth) if len(growth) > 1 else None,
-            }
-            _common.write_results("streaming", content)
+        content = {
+            "benchmark": "streaming",
+            "machine": _common.machine(),
+            "versions": {name: version(name) for name in PACKAGES},
+            "runs": {name: runs[name] for name in TASKS if name in runs},
+            "growth_log_log_slope": slope(runs, "growth", "rows"),
+            "records_log_log_slope": slope(runs, "records", "records"),
+        }
+        _common.write_results("streaming", content)
     show(runs)
     return 0
 

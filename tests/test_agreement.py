@@ -2,6 +2,7 @@
 
 import copy
 
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -120,7 +121,7 @@ def choice(records, **options):
     grid = np.linspace(-1.0, 1.0, 12).reshape(6, 2)
     return wi.population.exponential(
         records, grid, epsilon=2.0, clip=1.0, rng=1, draws=64, method="monte_carlo", **options
-    )
+    ).to_dict()
 
 
 def certificate(estimator, records, **options):
@@ -153,4 +154,68 @@ def test_certificates_by_any_number_of_workers(n_jobs):
 def test_populations_by_any_number_of_workers(n_jobs):
     records = np.random.default_rng(6).normal(size=(40, 2))
     assert population(records, n_jobs=n_jobs) == population(records)
-    assert choice(records, n_jobs=n_jobs).to_dict() == choice(records).to_dict()
+    assert choice(records, n_jobs=n_jobs) == choice(records)
+
+
+ARRAYS = {
+    "rows": lambda records: records.tolist(),
+    "other order in memory": np.asfortranarray,
+    "whole numbers": lambda records: (1000 * records).round().astype(np.int32) / 1000.0,
+}
+
+
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_of_any_kind(kind):
+    records = np.random.default_rng(7).normal(size=(200, 2)).round(3)
+    parts = records[:80], records[80:150], np.concatenate([records[:40], records[150:]])
+    expected = wi.audit_synthetic(*parts, rng=3, n_jobs=1).to_dict()
+    assert wi.audit_synthetic(*map(ARRAYS[kind], parts), rng=3, n_jobs=2).to_dict() == expected
+
+
+class Redrawn:
+    """A generator that draws its records again, blurred."""
+
+    def fit(self, records):
+        self.records = records
+        return self
+
+    def sample(self, n, rng):
+        chosen = self.records[rng.integers(len(self.records), size=n)]
+        return chosen + 0.05 * rng.normal(size=chosen.shape)
+
+
+class Means:
+    """An adapter: which of two means, blurred by chance, is nearer."""
+
+    def fit(self, X, y, rng):
+        self.means = np.array([X[y == label].mean(axis=0) for label in (0, 1)]) + 0.1 * rng.normal(size=(2, X.shape[1]))
+        return self
+
+    def predict_proba(self, X):
+        weights = np.exp(-((X[:, None] - self.means) ** 2).sum(axis=2))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def retrained(records):
+    return wi.audit_retrained(Redrawn(), records, trainings=12, attack="linear", rng=4).to_dict()
+
+
+def references(records):
+    labels = (records[:, 0] > 0).astype(int)
+    models = wi.ReferenceModels.train(Means(), records, labels, models=8, rng=1)
+    return wi.audit_with_references(models, 0, rng=2).to_dict()
+
+
+def exact(records):
+    grid = np.linspace(-1.0, 1.0, 6).reshape(3, 2)
+    return wi.population.exponential(records[:12], grid, epsilon=2.0, clip=1.0, method="exact").to_dict()
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_trainings_and_draws_on_any_backend(backend):
+    """Dask and Ray: tests/cluster."""
+    records = np.random.default_rng(8).normal(size=(60, 2))
+    answers = [retrained, references, exact, choice, lambda own: certificate(median, own)]
+    expected = [answer(records) for answer in answers]
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert [answer(records) for answer in answers] == expected

@@ -35,7 +35,10 @@ PROTECTION = ("certificate", "certify", "coupled", "sampled", "together", "sever
 GUARANTEES = ("composition", "losses", "steps", "renyi", "sgd", "allocation", "dp", "profile")
 ROOMS = {
     "numerics": (["numerics/*"], ["numerics", "population/test_exponential.py"]),
-    "limits": ([f"auditing/measuring/{name}.py" for name in MEASURING], ["auditing/measuring"]),
+    "limits": (
+        [f"auditing/measuring/{name}.py" for name in MEASURING],
+        ["auditing/measuring", "auditing/runs/test_one_run.py"],
+    ),
     "certificates": ([f"protection/{name}.py" for name in PROTECTION], ["protection"]),
     "composition": (
         [f"guarantees/{name}.py" for name in GUARANTEES],
@@ -66,11 +69,12 @@ def mutmut(folder: Path, seconds: float, *arguments: str) -> None:
 def prepared(room: str) -> Path:
     """Return a copy of the tree in which mutmut knows what to change and which tests to run."""
     folder = ROOT / ".mutants" / room
-    for part in ("src", "tests"):
+    for part in ("src", "tests", "experiments"):
         shutil.copytree(ROOT / part, folder / part, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
     changed, tests = ROOMS[room]
     settings = {
         "source_paths": ["src"],
+        "also_copy": ["experiments"],  # which some tests import
         "only_mutate": [f"src/whosin/{name}" for name in changed],
         "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in tests],
         "process_isolation": "forkserver",  # a fork of mutmut itself would inherit results that functions remember

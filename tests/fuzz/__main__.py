@@ -6,8 +6,10 @@ A finding ends the run with a code other than 0, and its bytes are saved under `
 
 import argparse
 import contextlib
+import importlib.util
 import io
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 FOLDER = "WHOSIN_FUZZ_FOLDER"
-COMPILED = ("compute.table_match_compiled", "compute.table_match_tiles", "compute.softmax.kernels")
+COMPILED = ("auditing.releases.matching.compiled", "population.exponential.kernels")
 """Modules whose functions numba compiles, which it does not do with counted branches."""
 
 
@@ -73,9 +75,14 @@ def fuzz(target, seconds, seed):
     """Let atheris look for inputs that reach new branches of whosin, until one is a finding or the time is over."""
     import atheris
 
+    packages = importlib.util.find_spec("whosin").submodule_search_locations
     with atheris.instrument_imports(include=["whosin"], exclude=[f"whosin.{name}" for name in COMPILED]):
-        with contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.redirect_stderr(io.StringIO()):  # all that is imported late counts branches, before the clock
             from tests.fuzz.targets import run, seeds
+
+            for module in pkgutil.walk_packages(packages, "whosin."):
+                if not module.name.endswith("__main__"):
+                    importlib.import_module(module.name)
         folder = Path(".fuzz").resolve()
         corpus = folder / _known(target)
         corpus.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ import pytest
 import whosin as wi
 from whosin.errors import InputError, InputTypeError
 from whosin.parallel.journal import Journal
-from whosin.tables import as_table, numeric_records
+from whosin.tables import as_table, numeric_records, read_table
 from whosin.tables import quiet_polars as panics
 
 from .commands import run as command
@@ -319,3 +319,11 @@ def test_commands_without_an_output(closed):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_encodings_that_are_no_text(tmp_path):
+    """Bytes of the command line that are no UTF-8 become lone surrogates, which no name of an encoding has."""
+    path = tmp_path / "records.csv"
+    path.write_text("a\n1\n2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="encoding must be one that Python knows"):
+        read_table(path, encoding="\udcd8")

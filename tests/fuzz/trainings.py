@@ -109,7 +109,8 @@ def _modules(data):
         "device": bits.odd(("cpu",), ("", "nowhere", 3)),
     }
     if kind == 1:
-        adapter = wi.TorchAdapter(module, epochs=bits.usual(1, 2), batch_size=bits.usual(2, 100), **about)
+        epochs = bits.odd((1, 2), (0, -1, 2.5, "1", None))  # not any number: a million of them take their time
+        adapter = wi.TorchAdapter(module, epochs=epochs, batch_size=bits.usual(2, 100), **about)
         adapter.fit(X, y, np.random.default_rng(0)).predict_proba(X)
         return
     done = wi.train_dpsgd(

@@ -666,3 +666,15 @@ def test_random_allocation_into_two_batches_by_integration(noise, outsider, coar
         for loss, found in zip(losses, divergence(losses), strict=True):
             exact = truth(mpmath.exp(mpmath.mpf(float(loss))))
             assert exact <= found <= exact * (1 + coarse) + mpmath.mpf("4e-9")
+
+
+@pytest.mark.parametrize("outsider", [False, True])
+@pytest.mark.parametrize(("sampling", "adjacency"), [("fixed_size", "zero_out"), ("poisson", "replace")])
+def test_next_to_no_noise_shows_whom_it_drew_on_either_side(sampling, adjacency, outsider):
+    """Steps in which one of two records is seen, whichever it is: TPR = drawn at FPR 0, and 1 from 1 - drawn on."""
+    run = wi.DPSGD(1e-3, 0.25, 3, sampling, adjacency)
+    drawn = 1.0 - 0.75**3
+    assert run.drawn == pytest.approx(drawn)
+    assert run_roc(run, outsider=outsider).tpr([0.0, 0.5 * (1 - drawn), 1 - drawn + 1e-9]) == pytest.approx(
+        [drawn, drawn + 0.5 * (1 - drawn), 1.0], rel=1e-6
+    )

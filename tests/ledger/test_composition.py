@@ -418,6 +418,7 @@ def test_a_thousand_releases():
 def test_words():
     total = compose([wi.PureDP(0.5), wi.GaussianDP(0.5)])
     assert "2 releases together" in str(total)
+    assert f"ε at most {total.epsilon:.3f}"[:-1] in str(total)
     assert "Assumes" in total._repr_html_()
     assert any("randomness of its own" in line for line in total.assumes)
     assert any("chosen after looking" in line for line in total.assumes)

@@ -93,6 +93,7 @@ def test_the_ball_holds_what_was_pulled_into_it(centre, radius, shape, norm):
         value = ball.centre + rng.standard_normal(len(centre)) * 10.0 ** rng.integers(-20, 20)
         pulled = ball.pull(value)
         away = [(Fraction(x) - Fraction(c)) for x, c in zip(pulled.tolist(), centre, strict=True)]
+        assert all(a * Fraction(v - c) >= 0 for a, v, c in zip(away, value.tolist(), centre, strict=True))
         scaled = [abs(a) / Fraction(s) for a, s in zip(away, np.broadcast_to(shape, len(centre)).tolist(), strict=True)]
         limit = Fraction(radius) * (1 + Fraction(1, 10**13))
         if norm == 1.0:
@@ -125,6 +126,27 @@ def test_a_coordinate_that_hardly_moves_in_the_pilot_and_much_later():
     ).certificate
     assert np.all(certificate.noise_scale > 0.0)
     assert np.all(protect(wild, COLUMN, eta=0.2, rng=0, split="relative").certificate.noise_scale > 0.0)
+
+
+def test_a_training_that_fails_after_the_pilot():
+    """It is counted and told as it was, not taken for an estimate."""
+    state = {"calls": 0}
+
+    def moody(rows):
+        state["calls"] += 1
+        if state["calls"] == 100:
+            raise ValueError("not today")
+        return rows.mean()
+
+    with pytest.raises(InputError, match=r"failed on 1 of \d+ certification subsets; the first time: .*not today"):
+        protect(moody, COLUMN, eta=0.2, rng=0)
+
+
+def test_certificates_name_their_noise():
+    kinds = ("gaussian", "norm_exponential")
+    texts = {noise: str(protect("mean", COLUMN, eta=0.2, noise=noise).certificate) for noise in kinds}
+    assert "Gaussian noise of standard deviation" in texts["gaussian"]
+    assert "noise of density ∝ exp" in texts["norm_exponential"]
 
 
 # --- η and the scale -------------------------------------------------------------------------------------------------

@@ -86,3 +86,4 @@ def test_a_total_goes_into_the_ledger_as_one_release(tmp_path):
     assert not book.check(dataset="pool").bounded
     assert "0.15" in str(together)
     assert together.to_dict()["explanation"] == together.explain()
+    assert together.to_dict()["parts"] == [part.to_dict() for part in together.parts]

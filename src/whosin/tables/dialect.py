@@ -186,7 +186,7 @@ codecs.register_error("whosin_latin_1", _as_latin_1)
 def _check_encoding(name: str) -> None:
     try:
         "".encode(name)
-    except (LookupError, TypeError):
+    except (LookupError, TypeError, ValueError):
         raise InputError(
             f"encoding must be one that Python knows, such as utf-8, latin-1, cp1252 or utf-16, got {name!r}"
         ) from None

@@ -291,6 +291,8 @@ def _scanned(path: Path | str, ending: str, origin: str, size: int) -> TableStre
         if ending == ".parquet":
             with _opened(path) as file:
                 check_parquet(file, origin)
+    except FileNotFoundError:
+        raise InputError(f"no such file: {path}") from None
     except PermissionError as error:
         raise InputError(f"{origin} cannot be opened: {error}") from None
     except _failures() as error:

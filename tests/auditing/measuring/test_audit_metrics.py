@@ -156,6 +156,7 @@ def test_tpr_at_the_ends():
     assert AUDIT.tpr_at(1.0).estimate > 0.99
     assert not AUDIT.tpr_at(0.0).measurable
     assert "infinitely many" in str(AUDIT.tpr_at(0.0))
+    assert "at least 1/4.94066e-324" in str(AUDIT.tpr_at(5e-324))  # 1/fpr is no float
 
 
 def test_rates_that_so_few_outsiders_cannot_show():

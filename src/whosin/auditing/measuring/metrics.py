@@ -115,7 +115,7 @@ def measure_tpr_at(evidence: Evidence, fpr: float, delta: float) -> TprAtFpr:
 def _unmeasured(evidence: Evidence, attack: Attack, fpr: float, lowest: float) -> str | None:
     """Why nothing can be said of this rate; None if it can."""
     if fpr * evidence.non_members < 1.0:
-        needed = "infinitely many" if fpr == 0.0 else math.ceil(1.0 / fpr)
+        needed = math.ceil(1.0 / fpr) if fpr > 1e-300 else "infinitely many" if fpr == 0.0 else f"1/{fpr:g}"
         return f"not measurable with {evidence.non_members} outsiders: it takes at least {needed}"
     if lowest > fpr:
         return f"not measured: the attack chosen for it on other records accused {attack.fpr:.3g} of the outsiders"

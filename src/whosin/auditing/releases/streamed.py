@@ -82,10 +82,8 @@ def match_stream(
         after, task = [matcher.begun() for _ in group], _Block(release, slim, matcher, group)
         with contextlib.closing(tasks.stream(task, items, n_jobs=n_jobs, threads=True, journal=book, ahead=2)) as ended:
             for number, rows in ended:
-                for place, one in enumerate(group):
-                    part = rows[rows[:, 0] == one, 1:]
-                    for known in after[place:]:
-                        known.take(part, copies=known is after[place])
+                for known, one in zip(after, group, strict=True):
+                    known.take(rows[rows[:, 0] == one, 1:])
                 start, stop = cuts[number]
                 done += int(np.isin(classes[start:stop], group).sum())
                 progress(done / stream.rows)

@@ -291,16 +291,15 @@ class Matcher:
         places = np.flatnonzero(changed)
         return np.column_stack([places, copies[places], self._state.packed(places)])
 
-    def take(self, found: Array, *, copies: bool) -> None:
-        """Take in what was found over other rows, or partly over the same; with copies only over rows that are new."""
+    def take(self, found: Array) -> None:
+        """Take in what was found over other rows, or partly over the same, and the copies among those that are new."""
         places = found[:, 0].astype(np.int64)
         self._state.merge(places, State.unpacked(found[:, 2:]))
-        if copies:
-            self._copies.found[self._copies.place[places]] += found[:, 1].astype(np.int64)
+        self._copies.found[self._copies.place[places]] += found[:, 1].astype(np.int64)
 
     def follow(self, other: Matcher, rows: int) -> None:
-        """Go on from the best that another one knows, and the copies that it counted in so many rows: a prefix ends."""
-        self._state.set(other._state)
+        """Take in the best that another one knows, and the copies that it counted in so many rows: a prefix ends."""
+        self._state.merge(np.arange(len(self._cells)), other._state)
         self._copies.found[:] += other._copies.found
         self._rows += rows
         self._kept.append((self._rows, self._state.copy(), self._copies.counts()))
