@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import check_number
 
-__all__ = ["HIGHEST_STAKE", "best_stake", "draws_needed", "log_wealth"]
-
 Array = NDArray[np.float64]
 
 HIGHEST_STAKE = 0.75

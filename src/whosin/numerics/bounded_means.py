@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["empirical_bernstein_lower", "empirical_bernstein_upper"]
-
 Array = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, check_number, check_whole
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 
-__all__ = ["first_counts", "gain_lower", "gain_upper", "gain_upper_of_one", "newcombe"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Weights = tuple[float, float]

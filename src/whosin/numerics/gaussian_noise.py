@@ -20,18 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import CalibrationError, InputError, check_number, check_probability
 from whosin.numerics.roots import largest_holding, smallest_holding
 
-__all__ = [
-    "epsilon_for",
-    "laplace_epsilon_for",
-    "laplace_noise_for",
-    "laplace_shift_divergence",
-    "laplace_shift_divergence_and_slope",
-    "noise_for",
-    "relative_error",
-    "shift_divergence",
-    "shift_divergence_and_slope",
-]
-
 Array = NDArray[np.float64]
 
 _CHUNK = 2**15

@@ -18,13 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError, check_number
 
-__all__ = [
-    "bounded_differences_radius",
-    "clopper_pearson_lower",
-    "clopper_pearson_upper",
-    "dkw_radius",
-]
-
 Array = NDArray[np.float64]
 
 _SLACK = 1e-10

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 _FARTHEST = math.log(8.0)
 
-__all__ = ["largest_holding", "smallest_below", "smallest_holding"]
-
 
 def largest_holding(holds: Callable[[float], bool], low: float, high: float, *, tolerance: float = 1e-13) -> float:
     """Return the largest x in [low, high] with ``holds(x)``, up to ``tolerance`` (relative, absolute below 1), from

@@ -12,11 +12,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 from typing import Any
 
-__all__ = [
-    "NOT_MEASURED", "about", "at_least", "at_most", "capital", "clean", "confidence", "count", "counted", "float_above",
-    "limits", "of_hundred", "percent", "percent_down", "percent_up", "sentence",
-]  # fmt: skip
-
 NOT_MEASURED = "–"
 
 _UNFIT = re.compile(

@@ -27,8 +27,6 @@ from whosin.errors import check_choice
 from whosin.numerics.gaussian_noise import laplace_noise_for, laplace_shift_divergence, noise_for, shift_divergence
 from whosin.numerics.roots import smallest_below
 
-__all__ = ["NOISES", "AveragedShift", "divergence", "equal_rows", "lengths", "scale_for"]
-
 Array = NDArray[np.float64]
 
 NOISES = ("gaussian", "norm_exponential")

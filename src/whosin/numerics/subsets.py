@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["MAX_RECORDS", "MAX_SUBSETS", "all_masks", "masks_of_size", "members_by_rank", "membership"]
-
 MAX_SUBSETS = 2**21
 """How many subsets are enumerated at the most: all subsets of 21 records, or the halves of 23."""
 

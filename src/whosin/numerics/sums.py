@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["power_of", "sums_of_draws"]
-
 Array = NDArray[np.float64]
 
 _WIDE: Any = np.longdouble

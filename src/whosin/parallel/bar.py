@@ -6,8 +6,6 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["ProgressBar", "seconds_left"]
-
 PAUSE = 0.1
 """Seconds between two pictures."""
 WIDTH = 30

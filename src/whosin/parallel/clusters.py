@@ -20,8 +20,6 @@ from typing import Any
 from whosin.errors import InputError, WhosinError
 from whosin.parallel.task_errors import TaskError, numbered_call, pickler_of_joblib
 
-__all__ = ["Found", "Keep", "Numbered", "on_dask", "on_ray"]
-
 Keep = Callable[[int, Any], None]
 Numbered = Iterator[tuple[int, Any]]
 Found = Generator[tuple[int, Any], None, None]

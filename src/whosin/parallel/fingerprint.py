@@ -12,8 +12,6 @@ from typing import Any
 
 from whosin.errors import InputError
 
-__all__ = ["fingerprint", "versions"]
-
 VERSION = 2
 """Raised when results that are kept change their meaning."""
 SAME = ("whosin", "numpy", "scipy", "scikit-learn", "joblib")

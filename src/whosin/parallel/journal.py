@@ -24,8 +24,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["Journal", "check_seeded"]
-
 Array = NDArray[np.float64]
 
 _START = b'\n{"whosin journal": 1, '

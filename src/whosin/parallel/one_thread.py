@@ -6,8 +6,6 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["one_thread"]
-
 
 class _OneThread:
     """Holds numerical libraries to one thread while tasks run in this process, in whichever threads.

@@ -6,8 +6,6 @@ import os
 import threading
 import time
 
-__all__ = ["end_with"]
-
 PAUSE = 0.5
 """Seconds between two looks."""
 _watched: set[int] = set()

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import threading
 
-__all__ = ["safe_path"]
-
 _NAME = "PYTHONSAFEPATH"
 
 

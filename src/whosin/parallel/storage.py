@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["user_folder", "whole_file"]
-
 
 @contextlib.contextmanager
 def whole_file(path: Path, *, mode: int = 0o666) -> Iterator[Path]:

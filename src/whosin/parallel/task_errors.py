@@ -10,8 +10,6 @@ from typing import Any
 
 from whosin.errors import WhosinError
 
-__all__ = ["TaskError", "numbered_call", "pickler_of_joblib"]
-
 
 def pickler_of_joblib() -> Any:
     """Return cloudpickle as joblib has it: inside itself, or beside since its version 1.6.

@@ -34,8 +34,6 @@ from whosin.parallel.safe_path import safe_path
 from whosin.parallel.task_errors import TaskError, numbered_call
 from whosin.parallel.threads import Progress, number_of_threads
 
-__all__ = ["by_rows", "in_order", "on_cluster", "run", "stream"]
-
 ROWS = 1024
 """Rows of a block of :func:`by_rows`, at least; at most ``BLOCKS`` blocks."""
 BLOCKS = 256

@@ -9,8 +9,6 @@ import numpy as np
 
 from whosin.errors import InputError, check_whole
 
-__all__ = ["Progress", "check_prefixes", "number_of_threads", "run_tasks", "silent"]
-
 MOST_JOBS = 2**15
 Progress = Callable[[float], None]
 """Called with the share of the work that is done, up to 1."""

@@ -30,8 +30,6 @@ from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WITH_POINT, WORDS, Dial
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cells", "Facts", "Forms", "dates_in"]
-
 TEXT, NUMBER, COMMA, MARKED = "text", "number", "number with a comma", "number with commas between thousands"
 _DAYS, _TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("", "T%H:%M:%S%.f", "T%H:%M")
 _DATES = (*(day + time for day in _DAYS for time in _TIMES), "%Y-%m-%dT%H:%M:%S%.f%#z")

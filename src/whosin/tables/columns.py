@@ -17,8 +17,6 @@ from whosin.errors import InputError, InputTypeError
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Column", "Kind", "as_category", "categorical", "coded", "column_from_series", "for_each", "nothing"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 Kind = Literal["number", "date", "category"]

@@ -15,19 +15,6 @@ from typing import IO
 
 from whosin.errors import InputError, check_choice, check_whole
 
-__all__ = [
-    "MISSING",
-    "THOUSANDS",
-    "WITH_COMMA",
-    "WITH_POINT",
-    "WORDS",
-    "Dialect",
-    "decoded",
-    "first_rows",
-    "is_number",
-    "recognised_encoding",
-]
-
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Cells that are missing wherever they stand, blanks around them aside."""
 WORDS = ("?", "-", "--", ".", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "None", "none")

@@ -27,8 +27,6 @@ from whosin.tables.stream import TableStream
 from whosin.tables.stream_columns import ColumnSurvey, SurveyedStream
 from whosin.tables.table import Table, new_digest
 
-__all__ = ["TableEncoder"]
-
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Codes = NDArray[np.int32]

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
     import polars as pl
 
-__all__ = ["as_table", "series_of", "table_from_series"]
-
 
 def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -> Table:
     """Return data as a :class:`Table`.

@@ -17,8 +17,6 @@ from whosin.tables.frames import series_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["frame_from_lines"]
-
 WAY_OUT = "write one object per row, as to_json(orient='records') of pandas does"
 
 

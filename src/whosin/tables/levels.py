@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError
 from whosin.tables.columns import Column, Kind
 
-__all__ = ["Levels", "row_ids"]
-
 
 @dataclass(frozen=True, eq=False)
 class Levels:

@@ -25,8 +25,6 @@ from whosin.tables.reading import read_table
 from whosin.tables.schema import match_tables
 from whosin.tables.table import Table
 
-__all__ = ["linked"]
-
 Rows = NDArray[np.int64]
 
 

@@ -20,8 +20,6 @@ from whosin.tables.schema import match_tables, row_groups
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
-__all__ = ["Preview", "look", "preview_of"]
-
 ROLES = ("train", "holdout", "synthetic", "reference")
 _PAIRS = (("train", "holdout"), ("train", "synthetic"), ("holdout", "synthetic"), ("train", "reference"))
 

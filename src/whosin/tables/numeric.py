@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["numeric_records"]
-
 
 def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -> NDArray[np.float64]:
     """Return records as a float matrix, one row per record.

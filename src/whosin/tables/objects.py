@@ -16,8 +16,6 @@ from whosin.tables.columns import EXACT
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["is_missing", "series_from_objects"]
-
 _NUMBERS = (numbers.Real, Decimal)
 _TRUTH = (bool, np.bool_)
 _DATES = (dt.date, np.datetime64)

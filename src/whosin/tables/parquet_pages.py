@@ -16,8 +16,6 @@ from typing import Any, BinaryIO
 
 from whosin.errors import InputError
 
-__all__ = ["check_parquet"]
-
 _MAGIC = b"PAR1"
 _TAIL = 8
 _DEEPEST = 16

@@ -11,8 +11,6 @@ import os
 import sys
 from collections.abc import Iterator
 
-__all__ = ["hide_panics", "without_panics"]
-
 _hidden = False
 
 

@@ -34,8 +34,6 @@ from whosin.tables.text import series_from_text
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TEXT", "check_file", "file_ending", "opened", "read_numeric", "read_table", "unpacking"]
-
 TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 """Endings of separated text."""
 _LINES = (".jsonl", ".ndjson", ".json")

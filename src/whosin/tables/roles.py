@@ -41,8 +41,6 @@ from whosin.tables.schema import check_same_names
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
-__all__ = ["ColumnChoice", "as_numbers", "attributes", "is_running", "key_columns", "person_column", "said"]
-
 FEWEST_ROWS = 20
 """Values of fewer rows may be different by chance."""
 CLOSE = 20

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from whosin.tables.levels import Levels
 
-__all__ = ["Ranks", "Rules", "Scaling", "learn_rules", "remarks", "scaled_levels", "smoothed_shares"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 _LIMIT = 1e6

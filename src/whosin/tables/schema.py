@@ -15,8 +15,6 @@ from whosin.tables.dialect import is_number
 from whosin.tables.levels import Levels, row_ids
 from whosin.tables.table import Table
 
-__all__ = ["agreed_columns", "check_same_names", "duplicate_rows", "match_tables", "row_groups", "shared_rows"]
-
 _FEW_WORDS = 3
 """At most so many different texts among numbers may be words for missing cells."""
 

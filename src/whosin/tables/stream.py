@@ -28,8 +28,6 @@ from whosin.tables.text_blocks import TextBlocks
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["BLOCK_ROWS", "LARGE_TEXT", "TableStream", "as_stream", "is_blockwise", "is_streamable"]
-
 BLOCK_ROWS = 2**20
 """Rows of a block unless the caller says otherwise."""
 _PART_ROWS = 2**17

@@ -21,8 +21,6 @@ from whosin.tables.table import Table, add_texts
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ColumnSurvey", "SurveyedStream"]
-
 _MERGE = 2**20
 """Distinct values of blocks wait until they are so many, or as many as are merged already."""
 

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column, Kind
 
-__all__ = ["Places", "Table", "add_texts", "check_names", "new_digest", "place_of"]
-
 
 class Places(NamedTuple):
     """Where the rows of a table stand."""

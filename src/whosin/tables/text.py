@@ -29,8 +29,6 @@ from whosin.tables.table import check_names
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Layout", "Piece", "irregular_frames", "series_from_text"]
-
 Bytes = NDArray[np.uint8]
 Lines = NDArray[np.int64]
 

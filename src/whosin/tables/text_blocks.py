@@ -23,8 +23,6 @@ from whosin.tables.text import Layout, Piece, irregular_frames, single_blanks
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TextBlocks"]
-
 PIECE = 2**25
 """Bytes that are read at a time."""
 _LONGEST = 2**28

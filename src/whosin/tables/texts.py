@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_callable, check_whole
 
-__all__ = ["embedded", "phrase_scores"]
-
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint64]
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["Answers", "Query", "ask"]
-
 Array = NDArray[np.float64]
 
 

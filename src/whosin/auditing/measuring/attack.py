@@ -25,8 +25,6 @@ from whosin.auditing.measuring.learned import FEWEST, learn_score
 from whosin.numerics.differences import newcombe
 from whosin.risks import Linear
 
-__all__ = ["Attack", "Candidate", "Evidence", "Gain", "HeldOut", "Judge", "View", "collect_evidence", "parts_of"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Judge = Callable[[ScoreCounts], Array]

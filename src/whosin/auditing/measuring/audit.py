@@ -38,8 +38,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Audit"]
-
 TOLERABLE = 0.1
 """What ``rows_needed`` plans for where no tolerance was given."""
 

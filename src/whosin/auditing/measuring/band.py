@@ -22,8 +22,6 @@ from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_u
 from whosin.numerics.rounding import at_least, at_most, confidence
 from whosin.roc import Roc
 
-__all__ = ["Band", "band_of"]
-
 Array = NDArray[np.float64]
 
 GRID = 32

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cells", "coarser", "log_ratios", "log_ratios_without", "quantile_cells", "symbol_cells"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -32,8 +32,6 @@ from whosin.guarantees.base import check_guarantee
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.numerics.rounding import at_least, at_most
 
-__all__ = ["ASSIGNMENTS", "Comparison", "HeldAgainst", "compare"]
-
 Array = NDArray[np.float64]
 Rates = tuple[Array, Array]
 """FPRs and TPRs."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from whosin.roc import Roc
 
-__all__ = ["ScoreCounts", "count_by_cell", "count_scores"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from whosin.numerics.rounding import about, at_least, at_most, confidence
 
-__all__ = ["Estimate", "TprAtFpr"]
-
 
 @dataclass(frozen=True)
 class Estimate:

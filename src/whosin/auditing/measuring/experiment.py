@@ -18,8 +18,6 @@ from whosin.auditing.measuring.people import People, people_of
 from whosin.errors import InputError, InputTypeError, check_choice, check_prior, check_whole
 from whosin.tables.objects import is_missing
 
-__all__ = ["Experiment"]
-
 Array = NDArray[np.float64]
 
 FEW = 64

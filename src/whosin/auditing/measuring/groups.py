@@ -28,8 +28,6 @@ from whosin.tables.objects import is_missing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Coded", "GroupRow", "GroupTable", "Groups", "check_groups", "group_table"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Labels = Mapping[str, "Coded"]

@@ -42,8 +42,6 @@ from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.roots import largest_holding, smallest_holding
 from whosin.roc import Roc
 
-__all__ = ["certified", "curve_p_value", "epsilon_lower", "p_value", "symmetric_divergence"]
-
 Array = NDArray[np.float64]
 Divergence = Callable[[float], float]
 

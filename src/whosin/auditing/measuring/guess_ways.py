@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.roots import largest_holding
 
-__all__ = ["Count", "SeveralWays", "chance_of_any", "upper_group"]
-
 Array = NDArray[np.float64]
 
 EACH = 0.25

@@ -28,18 +28,6 @@ from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.rounding import at_least, at_most
 from whosin.roc import Roc
 
-__all__ = [
-    "Guessed",
-    "OneRunComparison",
-    "Tested",
-    "comparison_of",
-    "guess_counts",
-    "guessed_pairs",
-    "guessed_units",
-    "pair_count",
-    "what_is_tested",
-]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -33,8 +33,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Individual", "individual_risks"]
-
 Array = NDArray[np.float64]
 
 FEWEST = 10

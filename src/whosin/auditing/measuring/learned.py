@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from whosin.parallel.one_thread import one_thread
 
-__all__ = ["FEWEST", "learn_score"]
-
 Array = NDArray[np.float64]
 
 FOLDS = 3

@@ -37,19 +37,6 @@ from whosin.auditing.measuring.thresholds import scan_lower, scan_statistic, sca
 from whosin.numerics.differences import gain_lower, gain_upper, newcombe
 from whosin.numerics.proportions import bounded_differences_radius, clopper_pearson_lower, clopper_pearson_upper
 
-__all__ = [
-    "ADVANTAGE",
-    "Finding",
-    "Rectangle",
-    "best_value",
-    "class_upper",
-    "could_show",
-    "gain_at_prior",
-    "plug_in",
-    "rectangle",
-    "upper_class",
-]
-
 ADVANTAGE = Gain(0.0, 1.0, -1.0)
 VOTE = 0.25
 """Share of the splits that must reach a limit."""

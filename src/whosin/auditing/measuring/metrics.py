@@ -30,8 +30,6 @@ from whosin.errors import InputError, check_number
 from whosin.risks import RatioMetric
 from whosin.roc import Roc
 
-__all__ = ["check_metric", "measure", "measure_tpr_at"]
-
 Array = NDArray[np.float64]
 
 PPV = RatioMetric((0, 1, 0, 0, 0), (0, 1, 1, 0, 0), name="ppv")

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 
-__all__ = ["People", "people_in", "people_of"]
-
 SEVERAL = "several"
 """The label of a person whose records have different ones."""
 

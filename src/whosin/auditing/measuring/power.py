@@ -7,8 +7,6 @@ import math
 from whosin.errors import check_number, check_whole
 from whosin.numerics.differences import gain_lower
 
-__all__ = ["rows_for_upper", "smallest_visible"]
-
 _QUANTILE = 0.8416212335729143
 """The 80 % quantile of the normal law."""
 _GRID = 2**14

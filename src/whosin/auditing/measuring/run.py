@@ -18,8 +18,6 @@ from whosin.errors import InputError, check_choice, check_confidence, check_prob
 from whosin.numerics.rounding import counted
 from whosin.risks import Risk
 
-__all__ = ["audit", "run_audit"]
-
 MANY = 20
 """Different answers from which two samples are hardly ever equal by chance."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from whosin.auditing.measuring.audit import Audit
     from whosin.tables import Table
 
-__all__ = ["audit_score_table", "divided", "members_of"]
-
 Flags = NDArray[np.bool_]
 
 _TRUTH = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}

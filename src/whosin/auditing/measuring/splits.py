@@ -19,8 +19,6 @@ from whosin.auditing.measuring.attack import Attack, Evidence, Gain, collect_evi
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.errors import check_rng
 
-__all__ = ["Splits", "seed_of", "split"]
-
 MOST_SPLITS = 48
 FEWEST_SPLITS = 8
 SPLIT_RECORDS = 25_600

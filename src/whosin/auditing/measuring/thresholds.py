@@ -24,8 +24,6 @@ from whosin.errors import InputError
 from whosin.numerics.differences import Weights, first_counts, newcombe
 from whosin.numerics.proportions import clopper_pearson_upper
 
-__all__ = ["scan_lower", "scan_statistic", "scan_z"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -11,8 +11,6 @@ from whosin.answers import card
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.numerics.rounding import about, at_least, at_most, capital, confidence, count, of_hundred
 
-__all__ = ["STATES", "Verdict", "judge"]
-
 STATES = ("leak", "exceeds", "within", "undecided", "none found", "no verdict")
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, check_number, check_truth
 
-__all__ = ["lira", "lira_offline", "rmia"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 
-__all__ = ["Augment", "feature_noise", "image_shifts"]
-
 Augment = Callable[[Any, np.random.Generator], Any]
 
 JITTER = 0.1

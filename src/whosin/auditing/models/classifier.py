@@ -30,8 +30,6 @@ from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.training.adapters import row_count
 
-__all__ = ["audit_classifier"]
-
 Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 Question = Callable[[Any, Any, Any], Any]

@@ -19,21 +19,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 from whosin.training.adapters import row_count
 
-__all__ = [
-    "RESIDUALS",
-    "SIGNALS",
-    "Predictions",
-    "booster",
-    "gives_labels_only",
-    "log_probabilities",
-    "loss",
-    "predict",
-    "reference_score",
-    "regresses",
-    "residuals",
-    "scaled_logit",
-]
-
 Array = NDArray[np.float64]
 
 FLOOR = 1e-16

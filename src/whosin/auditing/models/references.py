@@ -38,8 +38,6 @@ from whosin.parallel.tasks import stream
 from whosin.risks import Risk
 from whosin.training.adapters import Adapter, as_adapter, row_count, take
 
-__all__ = ["ATTACKS", "ReferenceModels", "audit_with_references"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Query = Callable[[Any, Any, Any], Any]

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
 from whosin.tables import Table, as_table
 
-__all__ = ["token_scores", "token_table"]
-
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-3

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.training.torch_model import TorchModel
 
-__all__ = ["LayerOutput", "layer_output"]
-
 Array = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from whosin.auditing.measuring.learned import FEWEST, learn_score
 from whosin.guarantees import Guarantee
 from whosin.guarantees.dp import DifferentialPrivacy
 
-__all__ = ["compare_by_chance"]
-
 
 def compare_by_chance(
     experiment: Experiment, guarantee: Guarantee, *, coins: bool, alpha: float, seed: int

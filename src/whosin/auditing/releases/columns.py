@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from whosin.answers import Rows
 
-__all__ = ["ComparedColumns", "RevealingColumns"]
-
 Array = NDArray[np.float64]
 
 WORK = 150_000_000

@@ -16,8 +16,6 @@ from whosin.parallel.threads import number_of_threads
 from whosin.tables import Table, TableEncoder, as_stream, as_table, is_streamable, read_table
 from whosin.tables.roles import ColumnChoice, said
 
-__all__ = ["NO_HOLDOUT", "Copies", "count_copies"]
-
 NO_HOLDOUT = (
     "No verdict without held-out rows. Whether a release says more about the people in the training data than about "
     "other people can only be seen by comparing the two. There are three ways out. (1) Keep some rows back, drawn at "

@@ -12,8 +12,6 @@ from whosin.auditing.releases.tables_to_answers import group_labels
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import Table, as_table, embedded, read_table
 
-__all__ = ["embedded_parts"]
-
 NAMES = ("train", "holdout", "synthetic", "reference")
 
 

@@ -25,8 +25,6 @@ from whosin.numerics.differences import gain_lower, gain_upper, newcombe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReleaseSize", "release_size", "sizes_up_to"]
-
 Array = NDArray[np.float64]
 
 

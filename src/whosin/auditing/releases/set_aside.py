@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from whosin.auditing.measuring.people import People
 
-__all__ = ["Aside", "number_aside", "set_aside"]
-
 TIMES = 2.0
 """Held-out records for each training record from which some are set aside."""
 WIDER = 1.1

@@ -24,8 +24,6 @@ from whosin.parallel.journal import Journal
 from whosin.tables import TableEncoder
 from whosin.tables.stream_columns import SurveyedStream
 
-__all__ = ["match_stream", "readings", "size_classes"]
-
 Array = NDArray[np.float64]
 Progress = Callable[[float], None]
 

@@ -33,8 +33,6 @@ from whosin.risks import Risk
 from whosin.tables.look import Preview
 from whosin.tables.roles import said
 
-__all__ = ["SyntheticAudit", "audit_synthetic"]
-
 Array = NDArray[np.float64]
 
 REFERENCE_LEVEL = 0.99

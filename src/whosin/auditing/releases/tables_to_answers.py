@@ -45,8 +45,6 @@ from whosin.tables.reading import TEXT, file_ending
 from whosin.tables.roles import ColumnChoice, as_numbers, key_columns, person_column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
-__all__ = ["ReleaseAnswers", "answer_queries", "column_numbers", "group_labels", "is_plain"]
-
 Array = NDArray[np.float64]
 Labels = dict[str, Coded]
 Progress = Callable[[float], None]

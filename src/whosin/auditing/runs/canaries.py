@@ -15,8 +15,6 @@ from whosin.errors import InputError, InputTypeError, WhosinError, check_probabi
 from whosin.training.adapters import as_adapter, row_count
 from whosin.training.dpsgd import DPSGDAdapter
 
-__all__ = ["audit_training", "mislabelled"]
-
 Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from whosin.parallel.one_thread import one_thread
 
-__all__ = ["ATTACKS", "CoinAttack", "scores_ahead", "scores_crossed"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from whosin.numerics.roots import largest_holding
 
-__all__ = ["mean_at_least", "typical"]
-
 Array = NDArray[np.float64]
 
 STAKES = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99])

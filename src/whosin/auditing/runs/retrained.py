@@ -34,8 +34,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ReleaseExposure", "RetrainedAudit", "RetrainedGroup", "RetrainedGroups", "Scores"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -24,8 +24,6 @@ from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_u
 if TYPE_CHECKING:
     from whosin.auditing.runs.retrained import Scores
 
-__all__ = ["RetrainedIndividual", "individual_risks"]
-
 Array = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from whosin.parallel.tasks import stream
 from whosin.tables import Table, as_table, read_table
 from whosin.training.adapters import as_adapter, row_count
 
-__all__ = ["audit_retrained"]
-
 COINS = ("independent", "balanced")
 FEWEST_TRAININGS = 10
 FEWEST_UNITS = 16

@@ -27,8 +27,6 @@ from whosin.numerics.rounding import at_least, at_most
 if TYPE_CHECKING:
     from whosin.auditing.runs.retrained import RetrainedAudit, Scores
 
-__all__ = ["compare_over_trainings", "epsilon_lower", "matching_rng"]
-
 
 def epsilon_lower(scores: Scores, trainings: Trainings, delta: float, adjacency: str, alpha: float) -> float:
     """Return the largest ε that is refuted at level ``alpha``."""

@@ -25,8 +25,6 @@ from whosin.errors import InputError, InputTypeError
 from whosin.tables import Table, TableEncoder, as_table, match_tables, numeric_records
 from whosin.training.adapters import Adapter, take
 
-__all__ = ["Classifier", "Function", "Generator", "Trainings", "coins_of"]
-
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 

@@ -40,8 +40,6 @@ from whosin.population.sums.partners import partner_chances
 from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
 from whosin.tables import numeric_records
 
-__all__ = ["gaussian", "laplace"]
-
 Array = NDArray[np.float64]
 Query = str | Callable[[Array], Any]
 Numbers = float | Sequence[float]

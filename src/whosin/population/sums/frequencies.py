@@ -32,8 +32,6 @@ from whosin.population.sums.hermite import Draw, majorant, quadratic_powers, sca
 if TYPE_CHECKING:
     from whosin.population.sums.normal import Sizes
 
-__all__ = ["largest_moments", "log_transform", "masses_beyond", "sine_bounds"]
-
 Array = NDArray[np.float64]
 
 SPREADS = (1.25, 1.5, 2.0, 3.0)

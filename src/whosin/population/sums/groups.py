@@ -43,8 +43,6 @@ from whosin.parallel.tasks import stream
 from whosin.parallel.threads import number_of_threads
 from whosin.population.sums.pairwise import NOISES, Indices, Progress, check_pool, check_records, pairwise_epsilons
 
-__all__ = ["group_epsilons"]
-
 Array = NDArray[np.float64]
 
 _GRID = 1024

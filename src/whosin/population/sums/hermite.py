@@ -27,8 +27,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Draw", "majorant", "omega", "quadratic_powers", "scale_of", "sub_gaussian", "tail_norms"]
-
 Array = NDArray[np.float64]
 
 EXACT_DEGREES = 40

@@ -28,8 +28,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LaplaceLaws", "LaplaceSums"]
-
 Array = NDArray[np.float64]
 
 _U = 2.0**-53

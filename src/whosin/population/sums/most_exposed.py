@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from whosin.population.sums.pairwise import Progress
 from whosin.population.sums.spectral import SubsetSumLaws
 
-__all__ = ["MOST_SOLVED", "exact_largest"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -34,19 +34,6 @@ from whosin.population.sums.frequencies import largest_moments, masses_beyond
 from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of, tail_norms
 from whosin.population.sums.pairwise import Progress, check_pool, in_units
 
-__all__ = [
-    "MOST_COLUMNS",
-    "Error",
-    "Sizes",
-    "Whitened",
-    "covered",
-    "degrees",
-    "divergence",
-    "error_of",
-    "limits_of",
-    "normal_epsilons",
-]
-
 Array = NDArray[np.float64]
 
 MOST_COLUMNS = 60

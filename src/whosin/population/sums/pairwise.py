@@ -35,17 +35,6 @@ from whosin.numerics.gaussian_noise import (
     shift_divergence_and_slope,
 )
 
-__all__ = [
-    "EXACT_UP_TO",
-    "NOISES",
-    "Progress",
-    "check_pool",
-    "check_records",
-    "in_units",
-    "pairwise_divergences",
-    "pairwise_epsilons",
-]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Progress = Callable[[float], None]

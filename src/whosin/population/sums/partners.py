@@ -18,8 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.errors import InputError
 
-__all__ = ["MOST_RECORDS", "partner_chances"]
-
 Array = NDArray[np.float64]
 
 MOST_RECORDS = 2000

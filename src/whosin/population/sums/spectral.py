@@ -57,8 +57,6 @@ from whosin.population.sums.pairwise import (
     pairwise_epsilons,
 )
 
-__all__ = ["ENUMERATED", "SubsetSumLaws"]
-
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 

@@ -28,8 +28,6 @@ from whosin.errors import InputError, InputTypeError, check_choice, check_whole
 from whosin.parallel.threads import number_of_threads, silent
 from whosin.risks import Risk
 
-__all__ = ["audit_generator", "train_copy"]
-
 
 def audit_generator(
     model: Any,

@@ -15,8 +15,6 @@ from whosin.training.torch_model import evaluating, need_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["latent_distances", "torch_modules"]
-
 Array = NDArray[np.float64]
 
 MEMORY = 10

@@ -23,8 +23,6 @@ from whosin.training.torch_model import evaluating, need_torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["AUTOENCODER", "DIFFUSION", "is_autoencoder", "is_diffusion"]
-
 Array = NDArray[np.float64]
 
 BLOCK = 256

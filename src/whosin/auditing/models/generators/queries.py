@@ -23,16 +23,6 @@ from whosin.auditing.releases.queries import arrays
 from whosin.auditing.releases.queries.arrays import ArrayRelease
 from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 
-__all__ = [
-    "NAMES",
-    "ModelRelease",
-    "check_scores",
-    "discriminator_scores",
-    "generate",
-    "known_queries",
-    "wanted_queries",
-]
-
 Array = NDArray[np.float64]
 
 NAMES = (

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 
 from whosin.auditing.releases.matching.measures import SMALL, Batch, Columns, State, Targets
 
-__all__ = ["Tiles", "scan_compiled"]
-
 numba = importlib.import_module("numba")
 
 TILE = 64

@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.errors import InputError
 from whosin.parallel.threads import Progress, run_tasks
 
-__all__ = ["Block", "Data", "Doubt", "Products", "find_doubt", "sweep"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]

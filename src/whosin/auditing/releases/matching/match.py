@@ -34,8 +34,6 @@ from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.tables.levels import row_ids
 
-__all__ = ["METHODS", "Matcher", "PrefixMatches", "RowMatches", "expected_seconds", "match_rows"]
-
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Indices = NDArray[np.int64]

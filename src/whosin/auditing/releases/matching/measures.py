@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["SMALL", "Batch", "Columns", "State", "Tables", "Targets", "scan_plain"]
-
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 Indices = NDArray[np.int64]

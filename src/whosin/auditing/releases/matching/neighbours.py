@@ -19,8 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.auditing.releases.matching.distance_blocks import Block, Data, find_doubt, sweep
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads
 
-__all__ = ["ball_log_sums", "counts_within", "nearest"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

@@ -14,8 +14,6 @@ from whosin.auditing.releases.matching.neighbours import ball_log_sums, counts_w
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["DEFAULT", "QUERIES", "REFERRING", "ArrayRelease"]
-
 Array = NDArray[np.float64]
 
 DEFAULT = ("nearest", "nearest_ratio", "ball")

@@ -26,8 +26,6 @@ from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
 from whosin.tables.scaling import learn_rules
 
-__all__ = ["MOST_ROWS", "Contrast", "sample_of"]
-
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

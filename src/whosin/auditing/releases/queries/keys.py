@@ -15,8 +15,6 @@ from whosin.tables import Table, TableStream, as_table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["RepeatedKeys", "key_codes", "repeated_keys"]
-
 
 @dataclass(frozen=True, eq=False)
 class RepeatedKeys:

@@ -23,8 +23,6 @@ from whosin.auditing.releases.queries.contrast import Contrast
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 
-__all__ = ["DEFAULT", "KEYED", "QUERIES", "REFERRING", "TableRelease", "rarity_weights"]
-
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from whosin.auditing.releases.sides.labels import fisher
 
-__all__ = ["holdout_problem"]
-
 Indices = NDArray[np.int64]
 
 LEVEL = 0.001

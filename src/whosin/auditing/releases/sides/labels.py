@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LargestGap", "fisher", "labellings", "largest_gap", "pairs_alike"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 

@@ -15,8 +15,6 @@ from whosin.auditing.releases.queries import tables as table_queries
 from whosin.tables.levels import row_ids
 from whosin.tables.scaling import smoothed_shares
 
-__all__ = ["Pool"]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

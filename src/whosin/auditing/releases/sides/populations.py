@@ -15,8 +15,6 @@ from whosin.auditing.releases.sides.pool import Pool
 from whosin.auditing.releases.sides.scores import MOST_CELLS, Scores, column_scores, learn_sides, ranks
 from whosin.parallel.one_thread import one_thread
 
-__all__ = ["Drift", "drift"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]

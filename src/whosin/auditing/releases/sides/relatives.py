@@ -15,8 +15,6 @@ from whosin.auditing.releases.sides.labels import pairs_alike
 from whosin.auditing.releases.sides.pool import Pool
 from whosin.auditing.releases.sides.scores import chances_inside, column_scores
 
-__all__ = ["Dependence", "dependence"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]

@@ -12,8 +12,6 @@ from whosin.auditing.measuring.learned import learn_score
 from whosin.auditing.releases.sides.pool import Pool
 from whosin.parallel.one_thread import one_thread
 
-__all__ = ["Scores", "chances_inside", "column_scores", "learn_sides", "ranks"]
-
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
