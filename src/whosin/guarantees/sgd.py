@@ -234,7 +234,7 @@ def grid_step(noise: float, rate: float, steps: int) -> float:
     return max(wanted, (highest_loss(noise, rate) - math.log1p(-min(rate, 0.999999))) / 1e6, 1e-12)
 
 
-def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0) -> Roc:
+def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0, closed_form: bool = True) -> Roc:
     """Return the curve of a run, exact or never below the truth, on a grid that is coarser by a factor."""
     if run.mu is not None:
         return shifted_normal_roc(run.mu)
@@ -243,7 +243,7 @@ def run_roc(run: DPSGD, *, outsider: bool = False, coarser: float = 1.0) -> Roc:
         return line if run.sampling != "random_allocation" else Roc([0.0], [1.0])
     if run.sampling == "random_allocation":
         return _allocated_roc(run, outsider)
-    if run.steps == 1 and run.adjacency == "add_remove":
+    if run.steps == 1 and closed_form and run.adjacency == "add_remove":
         one = _one_step_roc(_effective_noise(run), run.sample_rate)
         return one.reversed() if outsider else one
     return _composed_roc(run, outsider, coarser)

@@ -31,8 +31,8 @@ def read_state(path: Path) -> dict[str, Any] | None:
     return state
 
 
-def write_state(path: Path, state: dict[str, Any]) -> None:
-    """Keep a state, whole or not at all."""
+def write_state(path: Path, state: dict[str, Any], name: str = "journal") -> None:
+    """Keep a state, whole or not at all; ``name`` is what the argument is called in errors."""
     buffer = io.BytesIO()
     need_torch().save(state, buffer)
     content = buffer.getvalue()
@@ -41,7 +41,7 @@ def write_state(path: Path, state: dict[str, Any]) -> None:
         with whole_file(path, mode=0o600) as draft:
             draft.write_bytes(hashlib.sha256(content).digest() + content)
     except OSError as error:
-        raise InputError(f"journal must be a path that can be written, got {str(path)!r}: {error}") from error
+        raise InputError(f"{name} must be a path that can be written, got {str(path)!r}: {error}") from error
 
 
 @dataclass(frozen=True)

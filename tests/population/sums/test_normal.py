@@ -222,6 +222,22 @@ def test_drawing_the_others_is_the_same_game(k):
     assert one == pytest.approx(other, rel=1e-9)
 
 
+def test_where_the_pool_lies_does_not_matter():
+    """A mean far from 0 is rounded; limits were below the exact answer once that moved the centre."""
+    f = np.round(4.0 * pool_of("normal", 200, 1)) / 4.0
+    assert normal_epsilons(f + (2.0**48 + 2**47 // 3), 100, 4.0, 0.01) == pytest.approx(
+        normal_epsilons(f, 100, 4.0, 0.01), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_record_that_is_alone_in_its_direction_has_no_limit(columns):
+    f = np.vstack([pool_of("normal", 39, columns), np.full((1, columns), 1e6)])
+    limits = normal_epsilons(f, 20, 3.0, 0.01)
+    assert np.isinf(limits[-1])
+    assert np.isfinite(limits[:-1]).all()
+
+
 def test_little_noise_shows_nothing_and_says_so():
     assert np.isinf(normal_epsilons(pool_of("normal", 40, 3), 20, 0.01, 0.01)).all()
 

@@ -63,7 +63,7 @@ def largest_moments(vectors: Array) -> tuple[float, float]:
     rest = quartic - np.outer(trace, image) - np.outer(image, trace) + both * np.outer(trace, trace)
     fourth = share * both + 2.0 * math.sqrt(share * (1.0 - share)) * across
     fourth += (1.0 - share) * max(float(np.linalg.eigvalsh(rest)[-1]), 0.0)
-    return float(third) * (1.0 + 1e-9) + 1e-12 * fourth, fourth * (1.0 + 1e-9)
+    return float(third) * (1.0 + 1e-9), fourth * (1.0 + 1e-9)
 
 
 @lru_cache(maxsize=1)
@@ -100,7 +100,9 @@ def masses_beyond(sizes: Sizes, degree: int) -> Array:
     logs = _log_terms(sizes, degree)
     constant = max(sub_gaussian(draw.others, min(m, draw.others - m)) for m in draw.sizes)
     squares = y[None, 1:] ** 2 + eta[1:, None] ** 2
-    grid = np.linspace(0.0, float(squares.max()), 1500)[1:]
+    end = float(squares.max())
+    grid = np.append(np.linspace(0.0, min(800.0, end), 1000)[1:], np.geomspace(min(800.0, end), end, 400)[1:])
+    grid[-1] = end
     place = np.minimum(np.searchsorted(grid, squares), len(grid) - 1)
     up, down = _sums(logs, grid)
     endless = _beyond_all(grid, degree, largest * (1.0 + draw.heaviness), constant)

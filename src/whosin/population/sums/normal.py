@@ -109,14 +109,15 @@ def covered(count: int, k: int, columns: int) -> bool:
 
 
 def limits_of(whitened: Whitened, asked: NDArray[np.int64], delta: float, progress: Progress | None = None) -> Array:
-    """Limits of some records."""
+    """Limits of some records; infinite for one that is nearly alone in a direction."""
     limits = np.full(len(whitened.shifts), np.inf)
-    groups = list(_groups(whitened.shifts[asked]))
+    asked, all_asked = asked[np.isfinite(whitened.shifts[asked])], asked
+    groups = list(_groups(whitened.shifts[asked])) if len(asked) else []
     for done, group in enumerate(groups):
         limits[asked[group]] = _group_limits(whitened, asked[group], delta)
         if progress is not None:
             progress((done + 1) / len(groups))
-    return limits[asked]
+    return limits[all_asked]
 
 
 def _revealed(pool: Array, k: int, shown: NDArray[np.int64], asked: NDArray[np.int64], delta: float) -> Array:
@@ -158,13 +159,15 @@ class Whitened:
         self.draw = Draw(self.others, k)
         growth = 1.0 + 1.0 / self.others
         centred = pool - pool.mean(axis=0)
+        centred -= centred.mean(axis=0)  # the first mean is rounded in units of the pool's distance from 0
         covariance = np.eye(pool.shape[1]) + self.draw.alpha * (centred.T @ centred)
         values, vectors = np.linalg.eigh(covariance)
         self.eta = centred @ (vectors / np.sqrt(values))
         norms = np.linalg.norm(self.eta, axis=1)
         self.directions = self.eta / np.maximum(norms, 1e-300)[:, None]
         self.lengths = norms * (1.0 + _SLACK)
-        self.stretch = 1.0 / (1.0 - self.draw.alpha * growth * self.lengths**2)
+        left = 1.0 - self.draw.alpha * growth * self.lengths**2  # of V along e without the record
+        self.stretch = np.divide(1.0, left, out=np.full(len(pool), np.inf), where=left > 1e-7)
         self.shifts = growth * self.lengths * np.sqrt(self.stretch)
         self.eigenvalues = np.clip(1.0 - 1.0 / values[::-1], 0.0, None) * (1.0 + _SLACK) + 1e-15
 
@@ -281,7 +284,9 @@ class Whitened:
         step, scatter = self.lengths / self.others, self.eigenvalues.max() / self.draw.alpha
         cubes = third + self.lengths**3 + 3.0 * step * (scatter + step * self.lengths) + self.others * step**3
         fourths = (fourth**0.25 + self.others**0.25 * step) ** 4
-        return float(np.max(self.stretch**1.5 * cubes)), float(np.max(self.stretch**2 * fourths))
+        known = np.isfinite(self.stretch)
+        stretch = self.stretch[known]
+        return float(np.max(stretch**1.5 * cubes[known])), float(np.max(stretch**2 * fourths[known]))
 
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
