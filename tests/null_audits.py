@@ -14,7 +14,8 @@ def judge_alarms(audits):
     found = list(audits)
     runs = len(found)
     for level in (0.95, 0.5):
-        alarms = sum(replace(one, confidence_level=level).advantage.lower > 0 for one in found)
+        looks = (one if one.confidence_level == level else replace(one, confidence_level=level) for one in found)
+        alarms = sum(look.advantage.lower > 0 for look in looks)
         chance = binom.sf(alarms - 1, runs, (1 - level) / 2)
         assert chance > 1e-3, f"{alarms} of {runs} null audits found a leak at level {level}: chance {chance:.1g}"
     estimates = sum(one.plug_in > 0 for one in found)

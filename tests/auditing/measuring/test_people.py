@@ -75,12 +75,14 @@ def test_single_rows_are_people_already():
     assert dict(told.queries) == dict(alone.queries)
 
 
-@pytest.mark.parametrize("kind", [int, str, float, object, "U9"])
-def test_identifiers_of_any_kind(kind):
+def test_identifiers_of_any_kind():
+    """Texts of two kinds and objects are the same lists as texts and whole numbers."""
     x, y = panel(np.random.default_rng(5), leak=2.0)
     expected = audit(x, y, person=WHOSE).advantage
-    assert audit(x, y, person=tuple(side.astype(kind) for side in WHOSE)).advantage == expected
-    assert audit(x, y, person=[side.astype(kind).tolist() for side in WHOSE]).advantage == expected
+    for kind in (str, float, object, "U9"):
+        assert audit(x, y, person=tuple(side.astype(kind) for side in WHOSE)).advantage == expected, kind
+    for kind in (int, str, float):
+        assert audit(x, y, person=[side.astype(kind).tolist() for side in WHOSE]).advantage == expected, kind
 
 
 def test_the_result_speaks_of_people():
