@@ -106,6 +106,7 @@ def test_a_failed_release_leaves_no_file(records, tmp_path):
         (["--out", "out.txt"], "--out must be a file with one of the endings"),
         (["--out", "nowhere/out.json"], "--out must be a file in a folder that exists"),
         (["--train-fraction", "0"], "--train-fraction must be"),
+        (["--ball", "pilot"], "--ball goes with medians and the like, got mean"),
     ],
 )
 def test_bad_input(records, tmp_path, monkeypatch, options, message):

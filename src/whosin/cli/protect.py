@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whosin.protection import Certificate, Release
 
 ENDINGS = (".json", ".csv", ".npy")
+SUMS = ("mean", "sum", "count", "histogram")
+"""Statistics that are sums over records."""
 
 
 @clean_errors
@@ -79,6 +81,8 @@ def protect(
     found = read_numeric(records, listed(columns), gaps=gaps, **written)
     matrix, names = found.records, found.names
     estimator = statistics_of(statistic, edges, quantiles, names)
+    if ball is not None and set(statistic) <= set(SUMS):
+        raise InputError(f"--ball goes with medians and the like, got {statistic[0]}: its noise is computed exactly")
     labels = ["intercept", *names[:-1]] if statistic == ["regression"] else names
     with _place(out, force) as part:
         with render.progress(f"Protecting the {' and '.join(statistic)} of {len(matrix)} records") as progress:
