@@ -46,7 +46,7 @@ def frame_from_lines(data: bytes, origin: str) -> tuple[pl.DataFrame, NDArray[np
 
 
 def _names(lines: Sequence[bytes], many: int) -> list[str]:
-    """Return the fields in the order in which they first occur, which polars does not keep."""
+    """Return the fields in the order in which they first occur, which polars keeps for few fields only."""
     names: dict[str, None] = {}
     for line in lines:
         if len(names) == many:
