@@ -3,8 +3,7 @@
 The discriminator of a JS-GAN on skin lesions speaks for membership by high scores. The tenth of the members with the
 highest is left out, and the model is trained again on the others. Leaving records out by their scores changes which
 kind of image the members are, and that can be told without any training; so the non-members with such scores are left
-out as well. A control leaves out a random tenth and is asked about the same kind of records: what both trainings change
-is the chance of the training.
+out as well.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def riskiest(inside: NDArray[np.float64], outside: NDArray[np.float64]) -> tuple
     return inside >= limit, outside >= limit
 
 
-def again(run: Run, name: str, left_out: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def again(run: Run, left_out: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Train without some members; return the scores of those that stayed, and of all non-members."""
     from experiments import gans
 
@@ -42,39 +41,36 @@ def again(run: Run, name: str, left_out: NDArray[np.bool_]) -> tuple[NDArray[np.
     stayed = split.train.pixels[~left_out]
     note = {"model": recipe.model, "layers": recipe.layers, "train": len(stayed), "holdout": len(split.holdout)}
     note |= {"epochs": recipe.epochs[-1], "seed": SEED}
-    path = run.place(f"{name}-{SEED}", ".npz", recipe, SEED, np.flatnonzero(left_out).tolist())
+    path = run.place(f"riskiest-{SEED}", ".npz", recipe, SEED, np.flatnonzero(left_out).tolist())
 
     def ask() -> dict[str, NDArray[np.float64]]:
         model = gans.JSGAN(gans.architecture(recipe.layers, stayed.shape[1:]), device=run.device)
-        fit(run, name, model, path.with_suffix(".pt"), recipe.epochs[-1], stayed, SEED)
+        fit(run, "riskiest", model, path.with_suffix(".pt"), recipe.epochs[-1], stayed, SEED)
         (score,) = model.discriminators
         return {"inside": score(stayed), "outside": score(split.holdout.pixels)}
 
-    kept = run.trained(f"without_{name}", path, note, ask)
+    kept = run.trained("without_the_riskiest", path, note, ask)
     return kept["inside"], kept["outside"]
 
 
 def compute(run: Run) -> dict[str, Any]:
-    """Return the leak before, among those that stay, and after a second training without the riskiest or any tenth."""
+    """Return the leak before, among those that stay, and after the second training."""
     rng = np.random.default_rng([run.seed, 111])
     inside, outside = (side[:, 0] for side in answers_of(run, "skin_jsgan").scores)
     members, others = riskiest(inside, outside)
-    chance = np.random.default_rng([run.seed, 112]).permutation(members)
-    stayed, rest = again(run, "the_riskiest", members)
-    stayed_by_chance, rest_by_chance = again(run, "a_random_tenth", chance)
+    stayed, rest = again(run, members)
     return {
         "left_out": int(members.sum()),
         "non_members_as_risky": int(others.sum()),
         "first model": measure(inside, outside, rng),
         "first model, those that stay": measure(inside[~members], outside[~others], rng),
         "trained again": measure(stayed, rest[~others], rng),
-        "control": measure(stayed_by_chance[~members[~chance]], rest_by_chance[~others], rng),
     }
 
 
 @styled
 def draw(data: dict[str, Any]) -> Figure:
-    """Draw the four situations."""
+    """Draw the three situations."""
     figure, (ax,) = new_figure()
     figure.set_size_inches(6.6, 4.4)
     names = {
@@ -82,7 +78,6 @@ def draw(data: dict[str, Any]) -> Figure:
         "first model, those that stay": "first model,\nthose that stay",
     }
     names["trained again"] = "trained again\nwithout the riskiest"
-    names["control"] = "trained again without\na random tenth"
     forest(ax, [(label, data[name]) for name, label in names.items()])
     ax.set(title="The riskiest tenth of the members left out", xlabel="membership advantage", ylabel="discriminator of")
     figure.legend(loc="outside upper center", ncols=2)

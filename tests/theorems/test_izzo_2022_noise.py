@@ -758,7 +758,7 @@ def test_algorithm_1_estimator_is_biased_and_consistent(budget):
     assert float(many) == pytest.approx(moment(list(estimates("mean", 10, 5).values()), 2.0), rel=0.05)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_section_4_printed_estimate_tends_to_another_deviation(seed):
     """ "Guaranteed to give the correct value as B → ∞": from the drawn half it tends to that of quarters of the pool.
 
@@ -766,10 +766,10 @@ def test_section_4_printed_estimate_tends_to_another_deviation(seed):
     """
     pool = np.random.default_rng(seed).standard_normal(400)
     drawn = np.random.default_rng([seed, 1]).permutation(pool)[:200]
-    printed, repaired = (float(izzo_noise(np.mean, x, eta=0.1, subsets=4000, rng=seed)) for x in (drawn, pool))
+    printed, repaired = (float(izzo_noise(np.mean, x, eta=0.1, subsets=1000, rng=seed)) for x in (drawn, pool))
     factor = library_paper_scale(0.1, 1.0)
-    assert printed / factor == pytest.approx(subsample_deviation(drawn, 100), rel=0.05)
-    assert repaired / factor == pytest.approx(subsample_deviation(pool, 200), rel=0.05)
+    assert printed / factor == pytest.approx(subsample_deviation(drawn, 100), rel=0.1)
+    assert repaired / factor == pytest.approx(subsample_deviation(pool, 200), rel=0.1)
     assert printed / repaired == pytest.approx(math.sqrt(2.0), rel=0.2)
 
 

@@ -709,9 +709,9 @@ class TestAppendix:
 
     def test_discussion_clipping_takes_the_effect_of_outliers_away(self):
         """With the noise left as it is, a mean of a pool with two outliers gives less away the lower the threshold."""
-        pool, noise = np.array([-1.0, -0.5, 0.2, 0.6, 40.0, -90.0]), 2.0
-        world, found = wi.worlds.uniform_subsets(range(6), 3), []
-        for threshold in (0.5, 2.0, 10.0, 100.0):
+        pool, noise = np.array([-1.0, 0.6, 40.0, -90.0]), 2.0
+        world, found = wi.worlds.uniform_subsets(range(4), 2), []
+        for threshold in (0.5, 2.0, 100.0):
             x = np.clip(pool, -threshold, threshold)
             found.append(world.play(wi.mechanisms.Gaussian(lambda who, x=x: x[list(who)].mean(), noise)).pmp(0.01))
         epsilons = [one.epsilon for one in found]
@@ -720,12 +720,13 @@ class TestAppendix:
 
     def test_discussion_epsilon_for_a_small_target(self):
         """The ε to choose for ε̃ ≤ 0.1: it is kept there, not at a tenth more, and is above 0.1."""
-        x, settings = np.random.default_rng(0).normal(size=(40, 1)), {"delta": 0.01, "clip": 1.0}
-        found = wi.population.largest_epsilon(x, mechanism="gaussian", target=0.1, **settings)
+        x = np.random.default_rng(0).normal(size=(12, 1))
+        settings = {"delta": 0.01, "clip": 1.0, "method": "pairwise"}
+        found = wi.population.largest_epsilon(x, mechanism="gaussian", target=0.1, points=6, **settings)
         again, more = (wi.population.gaussian(x, epsilon=f * found.dp.epsilon, **settings).pmp for f in (1.0, 1.1))
         assert found.pmp.epsilon <= 0.1 < more.epsilon
         assert again.epsilon == pytest.approx(found.pmp.epsilon, rel=1e-6)
-        assert found.dp.epsilon > 0.2
+        assert found.dp.epsilon > 1.5 * found.pmp.epsilon
 
     @pytest.mark.parametrize("n", [2, 3, 4])
     def test_release_of_a_random_record_is_half_eta_mip(self, n):

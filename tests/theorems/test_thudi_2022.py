@@ -578,6 +578,7 @@ class TestSection6:
         """ln(1/B)/ln L is negative for every L < 1; it is ln B/ln L that counts deletions."""
         least = self.least(0.01, 1.0)
         assert math.log(1 / 0.8) / math.log(least) < 0 < math.log(0.8) / math.log(least)
+        assert wi.unlearning.deletion_capacity(1.0, 0.01, 0.8) == math.floor(math.log(0.8) / math.log(least)) == 8
 
     def test_section_6_far_below_a_linear_trend(self):
         """Printed: "marginally lower than a linear trend". Where the size is ten times that at which the capacity
