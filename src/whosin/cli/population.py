@@ -122,7 +122,8 @@ def gaussian(
     if query in ("median", "quantile", "quantiles"):
         raise InputError(
             f"--query must be one of {', '.join(QUERIES)}, got {query}: a quantile is no sum, and one record may move "
-            "it far; whosin population exponential --loss quantile --quantile 0.5 --grid 0,120,121 chooses it from a grid"
+            "it far; whosin population exponential --loss quantile --quantile 0.5 --grid 0,120,121 chooses it from a "
+            "grid"
         )
     check_choice("query", query, QUERIES)
     if (edges is not None) != (query == "histogram"):
