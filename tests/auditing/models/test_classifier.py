@@ -135,9 +135,13 @@ def test_same_seed_same_answer_and_progress():
     assert (seen[0], seen[-1]) == (0.0, 1.0)
 
 
-def test_one_model_refutes_no_promise():
-    found = audit_classifier(TREE, **SIDES, assignment="random", rng=0)
-    assert found.compare(wi.PureDP(0.1)).verdict == "exceeds the promise on this model"
+@pytest.mark.parametrize("seed", [0, 2])
+def test_one_model_refutes_no_promise(seed):
+    """The tree's few values tie: the threshold that the fit part chose for the promise shows nothing here."""
+    found = audit_classifier(TREE, **SIDES, assignment="random", rng=seed)
+    held = found.compare(wi.PureDP(0.1))
+    assert held.verdict == "exceeds the promise on this model"
+    assert f"{held.promised_advantage:.3g}" in held.text or held.tpr_lower > held.promised_tpr
 
 
 @pytest.mark.parametrize(
