@@ -377,6 +377,9 @@ ROWS = {
     "release duplicates": lambda: release(train=TWICE, synthetic=frame(TWICE)),
     "release shared": lambda: release(holdout=RECORDS[:25], synthetic=frame(RECORDS)),
     "release labels": lambda: wi.audit_synthetic(*({"a": [word] * 20, "x": list(range(20))} for word in "pqp"), rng=0),
+    "release other labels": lambda: wi.audit_synthetic(
+        *({"a": [word] * 20, "x": list(range(20))} for word in "ppq"), rng=0
+    ),
     "release constant": constant_release,
     "release columns": lambda: release(synthetic=frame(RECORDS).rename({"a": "z"})),
     "release kinds": lambda: release(synthetic=frame(RECORDS).with_columns(a=pl.lit("x"))),
@@ -448,9 +451,18 @@ ROWS = {
     "file name": lambda: read_table(f"{NO_NAME}.csv"),
     "file kind": lambda: read_table(None),
     "file ending": lambda: read_table(file("a.xls", b"1")),
+    "file foreign": lambda: read_table(file("a.dta", b"\x01\x00")),
+    "file disguised": lambda: every(
+        *(
+            lambda start=start: read_table(file("a.csv", start + b" a\n1\n"))
+            for start in (b"PK\x03\x04", b"PAR1", b"\x1f\x8b", b"<html>", b'{"a": 1}')
+        )
+    ),
     "CSV empty": lambda: read_table(file("a.csv", b"")),
     "CSV names": lambda: read_table(file("a.csv", b"a,b\n")),
     "CSV ragged": lambda: read_table(file("a.csv", b"a,b\n1,2\n3\n")),
+    "CSV footer": lambda: read_table(file("a.csv", b"a,b\n1,2\n3,4\n2 rows\n")),
+    "CSV open quote": lambda: read_table(file("a.csv", b'a,b\n1,2\n3,"4\n5,6\n')),
     "CSV encoding": lambda: [read_table(file("a.csv", "a,b\né,2\n".encode(code))) for code in ("latin-1", "utf-16")],
     "CSV broken": lambda: read_table(file("a.csv", "a,b\né,2\n".encode() + b"\xe9,3\n")),
     "CSV named encoding": lambda: every(
@@ -458,22 +470,36 @@ ROWS = {
         lambda: read_table(file("a.csv", b"a,b\n1,2\n"), encoding="none such"),
     ),
     "CSV separator": lambda: [read_table(file("a.csv", f"a{mark}b\n1{mark}2\n".encode())) for mark in ";\t|"],
+    "CSV sep line": lambda: read_table(file("a.csv", b"sep=;\na;b\n1;2\n")),
+    "CSV trailing": lambda: [read_table(file("a.csv", text)) for text in (b"a,b\n1,2,\n", b"a,b,\n1,2\n")],
+    "CSV row names": lambda: read_table(file("a.csv", b"a,b\nr1,1,2\nr2,3,4\n")),
+    "CSV counted": lambda: read_table(file("a.csv", b"0,1,2\n5,6,7\n")),
     "CSV decimal": lambda: read_table(file("a.csv", b"a;b\n1,5;2\n")),
     "CSV thousands": lambda: [read_table(file("a.csv", text)) for text in (b"a;b\n1,5;1.234\n", b'a,b\n"1,234",2\n')],
+    "CSV units": lambda: read_table(file("a.csv", "a;b;c;d\n12%;$1.5;1,50 €;1 200\n".encode())).column("d"),
     "CSV words": lambda: read_table(file("a.csv", b"a,b\n?,2\n3,N/A\n-,4\n")),
+    "CSV a word": lambda: read_table(file("a.csv", b"a,b\n1,2\n30,N\nrefused,4\n")),
     "CSV zeros": lambda: read_table(file("a.csv", b"a,b\n01,2\n3,4\n")),
     "CSV infinity": lambda: read_table(file("a.csv", b"a,b\n1,inf\n3,4\n")),
     "CSV comment": lambda: read_table(file("a.csv", b"about\na,b\n3,4\n")),
     "CSV title": lambda: read_table(file("a.csv", b"about\na;b\n3;4\n")),
     "CSV dates": lambda: read_table(file("a.csv", b"a,b\n31.01.2026,1\n")),
+    "CSV slashes": lambda: read_table(file("a.csv", b"a,b,c\n31/01/2026,2026/01/31,31-Jan-2026\n")),
+    "CSV day or month": lambda: read_table(file("a.csv", b"a,b\n01/02/2026,1\n")),
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
     "JSON line": lambda: every(
         *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]", b'{"a": [1]}'))
     ),
     "JSON list": lambda: read_table(file("a.json", b'[{"a": 1}, {"a": 2}]')),
     "JSON columns": lambda: read_table(file("a.json", b'{"a": {"0": 1, "1": 2}}')),
+    "JSON words": lambda: read_table(file("a.jsonl", b'{"a": 1}\n{"a": "N/A"}\n')).column("a").sum(),
     "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
+    "workbook title": lambda: read_table(workbook("a.xlsx", s=[["2026", None], ["a", "b"], [1, 2]])).column("b").sum(),
+    "workbook words": lambda: [
+        read_table(workbook("a.xlsx", s=rows)).columns[0].values.sum()
+        for rows in ([["a"], [1], ["?"]], [["a"], ["1"], ["2"]], [[1, "x"], [2, "y"], [3, "x"]])
+    ],
     "zip files": zip_of_two,
     "zip name": lambda: read_table(packed_as("people.zip")),
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),

@@ -23,14 +23,18 @@ def _written(
     ] = None,
     missing: Annotated[
         list[str] | None,
-        typer.Option(help="Word for a missing cell of text files; repeat for several. Recognised by default."),
+        typer.Option(
+            help="Word for a missing cell of text, JSON or workbooks; repeat for several. Recognised by default."
+        ),
     ] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether text files start with names; recognised by default."),
+        typer.Option(
+            "--header/--no-header", help="Whether text files and sheets start with names; recognised by default."
+        ),
     ] = None,
     skip_lines: Annotated[
-        int, typer.Option(min=0, help="Lines at the top of text files that are no part of the table.")
+        int, typer.Option(min=0, help="Lines at the top of text files and sheets that are no part of the table.")
     ] = 0,
     sheet: Annotated[str | None, typer.Option(help="Sheet of workbooks; the first by default.")] = None,
 ) -> dict[str, Any]:

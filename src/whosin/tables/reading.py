@@ -91,14 +91,15 @@ def read_table(
         How a text file is written. By default recognised: a tab, ``;``, ``|`` or ``,`` between cells, and blanks in
         .txt, .data and .dat; UTF-8, UTF-16 or Windows-1252; a point or a comma before decimals.
     missing : sequence of str, optional
-        Cells of text files that are missing, in every column, blanks around them aside; an empty cell always is. By
-        default NA, NaN, nan and null; and among numbers and dates also ``?``, ``-``, ``N/A`` and the like.
+        Cells of text, JSON and workbooks that are missing, in every column, blanks around them aside; an empty cell
+        always is. By default NA, NaN, nan and null; and among numbers and dates also ``?``, ``-``, ``N/A`` and the
+        like.
     header : bool, optional
-        Whether the first line of a text file has names. By default it has, unless all its cells are numbers, or some
-        are and the labels beside them occur again below.
+        Whether the first line of a text file, or row of a sheet, has names. By default it has, unless all its cells
+        are numbers (0, 1, 2… aside), or some are and the labels beside them occur again below.
     skip_lines : int, default 0
-        Lines at the top of a text file that are no part of the table. Up to ten that are one cell above rows of several
-        are left out by themselves.
+        Lines, or rows of a sheet, at the top that are no part of the table. Up to ten that are one cell above rows of
+        several are left out by themselves.
     sheet : str, optional
         The sheet of a workbook; by default the first.
 

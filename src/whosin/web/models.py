@@ -152,7 +152,7 @@ class AuditOptions(_Strict):
     encoding: Written = None
     decimal: Annotated[Literal[".", ","] | None, BeforeValidator(_blank)] = None
     missing: Names = Field(default_factory=list)
-    """Words for missing cells of text files."""
+    """Words for missing cells of text, JSON and workbooks."""
 
     def written(self) -> dict[str, Any]:
         """Return how text files are written, as the reader takes it; what is to be recognised is left out."""

@@ -338,6 +338,21 @@ def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
     assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], query="nearest", rng=0).problem)
 
 
+def test_labels_of_a_column_that_the_release_writes_otherwise_are_warned_of(tables):
+    """Copies go unseen then; texts that hardly repeat, such as names, are new in any good release."""
+    train, holdout, leaky, _ = tables
+    other = leaky.assign(job=leaky["job"].astype(str).str.upper())
+    with pytest.warns(AssumptionWarning, match="release has no label of 'job' that the training rows have"):
+        found = wi.audit_synthetic(train, holdout, other, rng=0)
+    assert any("copies go unseen" in line for line in found.assumes)
+    named = [
+        part.assign(name=[f"{side}{i}" for i in range(len(part))]) for part, side in zip(tables, "pqrs", strict=True)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssumptionWarning)
+        wi.audit_synthetic(named[0], named[1], named[3], keep=["name"], rng=0)
+
+
 def test_a_reference_is_used(tables):
     train, holdout, _, fresh = (part.head(200) for part in tables)
     found = wi.audit_synthetic(train, holdout, fresh, reference=people(200, np.random.default_rng(8)), rng=0)

@@ -24,7 +24,7 @@ from whosin.auditing.releases.copies import NO_HOLDOUT
 from whosin.auditing.releases.embedding import embedded_parts
 from whosin.auditing.releases.release_size import ReleaseSize, release_size
 from whosin.auditing.releases.sides import Dependence, Drift, dependence, drift
-from whosin.auditing.releases.tables_to_answers import ReleaseAnswers, answer_queries
+from whosin.auditing.releases.tables_to_answers import FEW_LABELS, ReleaseAnswers, answer_queries
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, check_confidence, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
@@ -524,6 +524,7 @@ def _remarks(
             f"{inside} training rows and {outside} held-out rows appear in the reference, which tells them apart "
             "without the release: the reference must have rows that are in neither"
         )
+    loud += _foreign_labels(material) if problem is None else []
     for remark in loud:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     if material.shared_rows:
@@ -538,6 +539,22 @@ def _remarks(
             "counted"
         )
     return tuple(loud)
+
+
+def _foreign_labels(material: ReleaseAnswers) -> list[str]:
+    """Say which columns of few labels have none in the release that the training rows have."""
+    if material.preview is None:
+        return []
+    names = [
+        column["name"]
+        for column in material.preview.columns
+        if "synthetic" in column["apart"] and FEW_LABELS * column["different"] <= material.train_rows
+    ]
+    return [
+        f"The release has no label of {name!r} that the training rows have: if it is the same written in another way, "
+        "copies go unseen; write it in one way, or leave the column out."
+        for name in names
+    ]
 
 
 def _reference_tells(material: ReleaseAnswers) -> bool:
