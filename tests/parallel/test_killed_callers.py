@@ -1,7 +1,6 @@
 """A caller that is killed or told to end: no process stays behind, and nothing that was done is lost."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -53,11 +52,9 @@ def wait_until(holds, process=None, seconds=60.0):
 
 
 def is_there(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Whether a process runs; one that has ended may wait for ever to be fetched, where init does not do that."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return state != "" and not state.startswith("Z")
 
 
 def kept(path):
@@ -135,6 +132,106 @@ def test_a_command_that_is_told_to_end_keeps_its_journal(tmp_path, jobs):
     assert resumed <= 10 - 3
     whole = subprocess.run([*command, "another"], check=True, **options)
     assert json.loads(done.stdout) == json.loads(whole.stdout)
+
+
+FOUR = """
+import json, os, signal, subprocess, sys
+
+import joblib
+import numpy as np
+
+import whosin as wi
+from whosin.auditing.models import ReferenceModels
+from whosin.mechanisms.secure import SeededSource
+
+kind, how, journals = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+records = np.random.default_rng(0).normal(size=(60, 2))
+
+
+class Redrawn:
+    def fit(self, records):
+        self.records = records
+        return self
+
+    def sample(self, n, rng):
+        return self.records[rng.integers(len(self.records), size=n)]
+
+
+class Means:
+    def fit(self, X, y, rng):
+        self.middle = X[y == 1].mean(axis=0)
+        return self
+
+    def predict_proba(self, X):
+        near = 1 / (1 + np.exp(-X @ self.middle))
+        return np.stack([1 - near, near], axis=1)
+
+
+def median(records):
+    return np.median(records, axis=0)
+
+
+def end_in_the_middle(share):
+    with open(journals[0], "rb") as file:
+        known = file.read().count(b"whosin journal")
+    if how and known >= 3:
+        found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+        with open("children", "w") as file:
+            file.write(found.stdout)
+        os.kill(os.getpid(), how)
+
+
+def answer(**options):
+    if kind == "retraining":
+        return wi.audit_retrained(Redrawn(), records, trainings=12, attack="linear", **options).to_dict()
+    if kind == "reference models":
+        labels = (records[:, 0] > 0).astype(int)
+        return ReferenceModels.train(Means(), records, labels, models=8, **options).logits.tolist()
+    if kind == "certificate":
+        source = {"testing_source": SeededSource(7), "ball": "pilot"}
+        return wi.protect(median, records, eta=0.3, subsets=64, **source, **options).to_dict()
+    grid = np.linspace(-1.0, 1.0, 12).reshape(6, 2)
+    asked = {"epsilon": 2.0, "clip": 1.0, "method": "monte_carlo", "draws": 300_000}
+    return wi.population.exponential(records, grid, **asked, **options).to_dict()
+
+
+with joblib.parallel_config(backend="loky", n_jobs=2):
+    found = [answer(rng=1, journal=journal, progress=end_in_the_middle) for journal in journals]
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [
+        ("retraining", signal.SIGKILL),
+        ("reference models", signal.SIGKILL),
+        ("certificate", signal.SIGKILL),
+        ("certificate", signal.SIGTERM),
+        ("population", signal.SIGKILL),
+    ],
+)
+def test_a_run_on_processes_that_is_killed_goes_on(tmp_path, kind, how):
+    """The caller ends itself when three results are known: no worker stays, a second run does only what is missing."""
+
+    def run(how, *journals):
+        command = [sys.executable, "-c", FOUR, kind, str(int(how)), *journals]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    def kept(journal):
+        return (tmp_path / journal).read_bytes()
+
+    killed = run(how, "journal")
+    assert killed.returncode == -how, killed.stdout + killed.stderr
+    children = [int(pid) for pid in (tmp_path / "children").read_text().split()]
+    assert len(children) >= (1 if kind == "population" else 3), "ps, and two workers; populations draw in threads"
+    wait_until(lambda: not any(is_there(pid) for pid in children), seconds=20)
+    before = kept("journal")
+    again, whole = json.loads(run(0, "journal", "another").stdout)
+    assert again == whole
+    assert kept("journal").startswith(before)
+    lines = [content.count(b"whosin journal") for content in (before, kept("journal"), kept("another"))]
+    assert 3 <= lines[0] < lines[1] == lines[2]
 
 
 @pytest.mark.parametrize("before", [signal.SIG_IGN, lambda *_: None, signal.SIG_DFL])
