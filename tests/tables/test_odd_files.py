@@ -201,10 +201,11 @@ NAMES = {
 
 
 @pytest.mark.parametrize("case", SHEETS)
-def test_sheets(tmp_path, case):
+def test_sheets(tmp_path, capfd, case):
     pytest.importorskip("fastexcel")
     rows, expected = SHEETS[case]
     table = read_table(workbook(tmp_path / "x.xlsx", s=rows))
+    assert capfd.readouterr().err == ""
     assert table.names == NAMES[case]
     for column, cells in zip(table.names, expected, strict=True):
         np.testing.assert_array_equal(table.column(column), as_table({"x": cells}).column("x"))

@@ -190,8 +190,11 @@ def read_numeric(
     rows = np.flatnonzero(~np.isnan(matrix).any(axis=1)) if gaps == "drop" else np.arange(len(matrix))
     kept = matrix[rows]
     word, numbers = found.places or Places("row", np.arange(len(matrix)))
-    ours = tuple(f"column {name!r}" for name in names)
-    notes = tuple(note for note in found.remarks if not note.startswith("column ") or note.startswith(ours))
+    others = [repr(name) for name in found.series if name not in names]
+    ours = [repr(name) for name in names]
+    notes = tuple(
+        note for note in found.remarks if any(map(note.__contains__, ours)) or not any(map(note.__contains__, others))
+    )
     records = numeric_records(kept, path.name, at_least=at_least)
     return Numbers(records, names, len(matrix) - len(kept), Places(word, numbers[rows]), notes)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,6 +35,7 @@ def series_from_sheet(
         import fastexcel
     except ImportError as error:
         raise missing_extra(f"{path.name} is a workbook, which needs fastexcel (or save it as CSV)", "excel") from error
+    logging.getLogger("fastexcel").addHandler(logging.NullHandler())  # it would print that a column is empty
     try:
         book = fastexcel.read_excel(path.read_bytes())
         sheets = book.sheet_names
