@@ -14,8 +14,9 @@ drawn and weights w_l near p(1-p), tilted by η, and W their sum,
     |φ(iy+η)| ≤ e^{…}·mean over b of exp(-2Σ w_l·sin²(η_l·y/2 + b)) / P(m of N₁ are drawn),
 
 where the mean is e^{-W}·I₀(|Σ w_l·exp(iη_l·y)|), and sin²x ≥ c(κ)·(x² - κx⁴) for every κ ≥ 1/π² turns the
-differences of two records into second and fourth moments, up to frequencies at which the noise has made φ small by itself.
-docs/theory.md has the proof. Cells are bounded from above, so that the sums that stand for integrals are no smaller.
+differences of two records into second and fourth moments, up to frequencies at which the noise has made φ small by
+itself. docs/theory.md has the proof. Cells are bounded from above, so that the sums that stand for integrals are no
+smaller.
 """
 
 from __future__ import annotations

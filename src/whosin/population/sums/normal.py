@@ -10,8 +10,8 @@ are not; how far they are from it is bounded degree by degree (:mod:`whosin.popu
 for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K
 and χ all of it. Where the noise is little, the mass m of what is beyond K is known while τ is not
 (:mod:`whosin.population.sums.frequencies`): then m·(1+γ) stands for the terms with τ, and v + m/2 for v; and as what is
-left has known norms in every L^p, R·φ falls nearly as v itself where tests are small (:func:`_root`). docs/theory.md has
-the proof. Nothing is sampled, and the bound is infinite where neither shows anything.
+left has known norms in every L^p, R·φ falls nearly as v itself where tests are small (:func:`_root`). docs/theory.md
+has the proof. Nothing is sampled, and the bound is infinite where neither shows anything.
 
 What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error
 of a group is computed once, from the largest norms in it.
@@ -76,9 +76,8 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     Notes
     -----
     O(N·d⁴ + d⁶) once for the pool (and O(N²·d) up to 5,000 records), about a second for each group of records with like
-    shifts, of which there are about a dozen; several where masses leave room above the normal approximation.
-    Deterministic; limits hold for every pool, rounding included. Where up to three
-    records lie far out, the limit against somebody who is told about them is taken if it is smaller.
+    shifts, of which there are about a dozen. Deterministic; limits hold for every pool, rounding included. Where
+    up to three records lie far out, the limit against somebody who is told about them is taken if it is smaller.
 
     Examples
     --------
