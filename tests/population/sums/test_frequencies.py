@@ -163,10 +163,14 @@ def test_masses_where_the_transform_alone_shows_them():
     masses, norms = masses_beyond(sizes, squares)
     assert masses[8] < 1e-6
     assert norms[8] > 0.01
-    squares[9] = math.log(1e-8)
-    masses, norms = masses_beyond(sizes, squares)
-    assert min(masses[8], norms[8]) >= 0.9e-4
-    assert masses[9] < 1e-6
+    more = squares.copy()
+    more[9] = math.log(1e-8)
+    beyond, norms = masses_beyond(sizes, more)
+    assert min(beyond[8], norms[8]) >= 0.9e-4
+    assert beyond[9] < 1e-6
+    more = squares.copy()
+    more[4] = math.log(1e40)  # below the cut: what of it lies where the transform is small counts too
+    assert masses_beyond(sizes, more)[0][8] > 2.0 * masses[8]
 
 
 def test_roots_of_tests_that_are_small():
@@ -180,6 +184,19 @@ def test_roots_of_tests_that_are_small():
             assert (h**q >= np.minimum(v + chi * h, 1.0) * (1.0 - 1e-12)).all()
             assert (h[inside] ** q <= (v + chi * h)[inside] * (1.0 + 1e-6) + 1e-200).all()
     assert (_root(v, 1.5, 2.0) == 1.0).all()
+
+
+def test_norms_of_an_error_of_degree_four_against_half_lines():
+    """∫_t^∞ φ·He₄/√24 = φ(t)·He₃(t)/√24 is at most the norm in L^p times what a half-line leaves of it."""
+    alike, zeros = np.zeros(9), np.zeros(9)
+    alike[4] = normal.scale_of(8) ** 4 / math.sqrt(math.factorial(4))
+    error = Error(alike, zeros, np.full(9, -np.inf), zeros, np.ones(9))
+    norms = normal._unshared_norms(error, 0.0, 0.0, 0.0, 0.0, 8)
+    assert norms == pytest.approx((np.array(normal.POWERS) - 1.0) ** 2, rel=1e-6)
+    for t in (1.0, 2.0, 4.0, 6.0, 8.0):
+        exact = eval_hermitenorm(3, t) * math.exp(-0.5 * t**2) / math.sqrt(48.0 * math.pi)
+        for power, norm in zip(normal.POWERS, norms, strict=True):
+            assert exact <= norm * _root(np.array([ndtr(-t)]), 0.0, power)[0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
