@@ -88,7 +88,7 @@ dist: $(LIGHT) ## build wheel and sdist into dist/ twice, compare the bytes, and
 		(umask 077 && TZ=Asia/Tokyo PYTHONHASHSEED=1 $(BIN)/python -m hatchling build -d dist/again > /dev/null 2>&1); \
 		for built in dist/again/*; do cmp "$$built" "dist/$${built##*/}"; done; rm -r dist/again
 	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
-	@for file in CHANGELOG.md Containerfile LICENSE Makefile SECURITY.md tests/test_project.py src/whosin/py.typed; do \
+	@for file in CHANGELOG.md Containerfile LICENSE Makefile README.md SECURITY.md tests/test_project.py src/whosin/py.typed; do \
 		tar -tzf dist/*.tar.gz | grep -q "/$$file$$" || { echo "the sdist lacks $$file" >&2; exit 1; }; done
 	$(PYTHON) -m venv .venv-dist
 	@set -e; for built in dist/*.whl dist/*.tar.gz; do echo "trying $$built"; \

@@ -1,1 +1,1 @@
-"""The figures and tables of the papers, computed again with whosin: one folder a paper, one file a figure."""
+"""The figures and tables of the papers, computed again with whosin: one folder per paper, one file per figure."""

@@ -97,7 +97,7 @@ class Results:
         if draw is not None:
             save_png(draw(self.read(name)), self.folder / f"{name}.png", self.stamp(name, draw))
             written += f", {name}.png"
-        print(f"experiments/{self.folder.parent.name}/results: {written}")
+        print(f"{self.folder}: {written}")
 
 
 def save_png(figure: Figure, path: Path, description: str) -> None:

@@ -45,6 +45,16 @@ def test_import_is_light():
     assert not loaded & set(HEAVY)
 
 
+def test_a_package_index_gets_no_links_into_the_checkout():
+    """An index has no other file than the README: a relative link would be a broken one."""
+    core = pytest.importorskip("hatchling.metadata.core")
+    plugins = pytest.importorskip("hatchling.plugin.manager").PluginManager()
+    shown = core.ProjectMetadata(str(ROOT), plugins).core.readme
+    assert shown.startswith("# whosin")
+    assert "](docs/" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert all(link.startswith("https://") for link in re.findall(r"\]\(([^)]*)\)", shown))
+
+
 def test_all_lists_the_public_names():
     assert len(whosin.__all__) == len(set(whosin.__all__))
     assert set(whosin.__all__) == {name for name in dir(whosin) if not name.startswith("_")}

@@ -39,6 +39,13 @@ def test_a_test_of_arithmetic_alone_does_not_count(tmp_path):
     assert TOOL["tests_of"](path) == ("test_direct", "test_helped", "test_constant", "test_by_method")
 
 
+def test_the_pdf_of_the_errata_is_made_from_the_page():
+    """Its title has the digest of the page."""
+    title = runpy.run_path(str(ROOT / "tools" / "errata_pdf.py"))["title"]()
+    pdf = (ROOT / "docs" / "_static" / "errata.pdf").read_bytes()
+    assert f"/Title ({title})".encode() in pdf, "run: python tools/errata_pdf.py"
+
+
 @pytest.mark.parametrize("part", re.split(r"\n### ", ERRATA)[1:], ids=lambda part: part.split("\n")[0])
 def test_errata_are_whole(part):
     """Each says what is printed, why it fails or is loose, what is true, why, and which tests show it."""

@@ -6,6 +6,7 @@ The page is turned into plain HTML by myst-parser's own reader, markdown-it; not
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import shutil
 import subprocess
@@ -20,16 +21,29 @@ SOURCE, TARGET = ROOT / "docs" / "errata.md", ROOT / "docs" / "_static" / "errat
 STYLE = (
     "@page{size:A4;margin:18mm} body{font:10pt/1.35 sans-serif} h1{font-size:17pt} h2{font-size:13pt;margin-top:1.4em}"
     "h3{font-size:10.5pt;margin:1.1em 0 .2em;break-after:avoid} p{margin:.15em 0}"
-    "code{font-size:8pt;word-break:break-all}"
+    "code{font-size:8pt;word-break:break-all} sup,sub{font-size:75%;line-height:0}"
 )
+MARK = re.compile(r"<code>.*?</code>|[\^_](?:\{([^{}]+)\}|(\w+))")
+"""What is raised or lowered, and code, where nothing is."""
+
+
+def _set(mark: re.Match[str]) -> str:
+    tag = {"^": "sup", "_": "sub"}.get(mark[0][0])
+    return f"<{tag}>{mark[1] or mark[2]}</{tag}>" if tag else mark[0]
+
+
+def title() -> str:
+    """Return the title of the PDF, which says of what page it was made."""
+    return f"Errata of five papers, {hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]}"
 
 
 def html() -> str:
-    """Return the page as HTML, links to other pages as plain words."""
+    """Return the page as HTML, links to other pages as plain words, exponents and indices raised and lowered."""
     text = re.sub(r"\[([^\]]+)\]\((?!http)[^)]+\)", r"\1", SOURCE.read_text(encoding="utf-8"))
     text = re.sub(r"\n(?=\*\*[A-Z][\w ]+\.\*\*)", "\n\n", text)
-    body = MarkdownIt().render(text)
-    return f"<!doctype html><html lang=en><meta charset=utf-8><title>Errata</title><style>{STYLE}</style>{body}</html>"
+    body = MARK.sub(_set, MarkdownIt().render(text))
+    head = f"<meta charset=utf-8><title>{title()}</title><style>{STYLE}</style>"
+    return f"<!doctype html><html lang=en>{head}{body}</html>"
 
 
 def main(words: list[str]) -> None:

@@ -5,10 +5,10 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
 import warnings
+from unittest import mock
 
 BLOCK = re.compile(r"^```(?P<language>python|console)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 LONGEST = 60
@@ -19,11 +19,23 @@ def command(line: str) -> str:
     """Return what a ``$ whosin`` line prints."""
     sign, program, *arguments = shlex.split(line, comments=True)
     assert (sign, program) == ("$", "whosin"), f"only lines '$ whosin …' can be run, got {line!r}"
-    environment = {**os.environ, "COLUMNS": "66", "PYTHONUTF8": "1"}
-    started = [sys.executable, "-P", "-m", "whosin", *arguments]
-    done = subprocess.run(started, env=environment, capture_output=True, encoding="utf-8", stdin=subprocess.DEVNULL)
-    assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    from typer.main import get_command
+
+    from whosin.cli.app import app
+
+    printed, said, code = io.StringIO(), io.StringIO(), None
+    with contextlib.ExitStack() as inside:
+        inside.enter_context(mock.patch.object(sys, "argv", ["whosin", *arguments]))
+        inside.enter_context(mock.patch.dict(os.environ, COLUMNS="66"))
+        inside.enter_context(warnings.catch_warnings(action="ignore"))
+        inside.enter_context(contextlib.redirect_stdout(printed))
+        inside.enter_context(contextlib.redirect_stderr(said))
+        try:
+            get_command(app)(arguments, prog_name="whosin")
+        except SystemExit as ended:
+            code = ended.code
+    assert not code, f"{line}\n{printed.getvalue()}\n{said.getvalue()}"
+    return printed.getvalue()
 
 
 def with_output(text: str, page: str = "<page>") -> str:

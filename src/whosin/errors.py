@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ class AssumptionWarning(WhosinWarning):
     """The answer holds only under an assumption that was not checked."""
 
 
+_WORDS = {
+    "valid number": "number",
+    "valid integer": "whole number",
+    "greater than or equal to": "at least",
+    "less than or equal to": "at most",
+}
 LARGEST_WHOLE = 10**1000
 """Whole numbers beyond this are refused: Python does not write those of some thousand digits."""
 _SHOWN = 200
@@ -234,6 +241,17 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
         listed = ", ".join(repr(choice) for choice in choices)
         raise InputError(f"{name} must be one of {listed}, got {short_repr(value)}")
     return str(value)
+
+
+def must_be(found: Mapping[str, Any]) -> str:
+    """Return in our words what pydantic, on which Typer and FastAPI stand, says of a value."""
+    said = str(found["msg"])
+    if not said.startswith("Input should be "):
+        return "is needed" if found["type"] == "missing" else f"is refused: {said}"
+    wanted = said.removeprefix("Input should be ").partition(", ")[0]
+    for theirs, ours in _WORDS.items():
+        wanted = wanted.replace(theirs, ours)
+    return f"must be {wanted}, got {short_repr(found['input'])}"
 
 
 def check_truth(name: str, given: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

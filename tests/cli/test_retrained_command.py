@@ -27,6 +27,10 @@ def again(records, rng):
     return records
 
 
+def unread(records, rng):
+    return records.assign(age=50, job="cook", who=1, pay=100.0)
+
+
 ready = Bootstrap()
 number = 3
 """
@@ -63,12 +67,20 @@ def test_words_report_people_and_promise(place):
         "--report", "audit.html", "--tolerate", "0.05", "--seed", "1", "--journal", "audit.journal",
     )  # fmt: skip
     assert found.exit_code == 1
-    for words in ("in a typical training", "20 people", "violated", "job=cook", "This assumes:"):
+    for words in ("in a typical training", "20 people", "violated", "job=cook", "This assumes:", "1. Do not"):
         assert words.lower() in found.output.lower(), words
     page = (place / "audit.html").read_text()
     assert "risk over trainings" in page.lower()
     assert "not exposure in one given release" in page
+    assert "Out of 100 people" in page
+    assert "Do not publish what this way of training makes." in page
     assert (place / "audit.journal").exists()
+
+
+def test_what_to_do_where_nothing_is_found(place):
+    found = run("--generator", "retrained_models:unread")
+    assert found.exit_code == 0, found.output
+    assert "Audit again with more trainings" in found.output
 
 
 @pytest.mark.parametrize(

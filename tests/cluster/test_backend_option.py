@@ -92,10 +92,10 @@ def run(*arguments, **environment):
     ("arguments", "words"),
     [
         (("--backend", "nonsense"), "--backend must be one of 'loky', 'threading', 'dask', 'ray'"),
-        (("--backend", "dask"), "address of a scheduler"),
+        (("--backend", "dask"), "--backend dask needs --scheduler"),
         (("--backend", "dask", "--scheduler", "nonsense://here"), "unknown address scheme"),
         (("--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"), "that answers within"),
-        (("--backend", "loky", "--scheduler", "tcp://127.0.0.1:1"), "scheduler goes with"),
+        (("--backend", "loky", "--scheduler", "tcp://127.0.0.1:1"), "--scheduler goes with --backend dask or ray"),
         (("--backend", "loky", "--workers", "0"), "workers"),
         (("--workers", "2"), "go with --backend"),
         (("--scheduler", "x"), "go with --backend"),

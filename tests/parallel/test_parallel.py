@@ -239,6 +239,21 @@ def test_errors_of_other_processes_say_where():
             run(odd, range(4))
 
 
+def gone(item):
+    if item == 2:
+        os._exit(9)
+    return float(item)
+
+
+def test_a_worker_that_is_gone_and_work_that_cannot_be_sent():
+    with on("loky"):
+        with pytest.raises(WhosinError, match=r"a worker process ended in the middle of its work.*n_jobs=1"):
+            run(gone, range(4))
+        lock = threading.Lock()
+        with pytest.raises(InputError, match=r"pickled .n_jobs=1 does not.*lock"):
+            run(lambda item: lock and item, range(4))
+
+
 def test_results_that_are_no_numbers_are_not_kept(tmp_path):
     assert run(str, range(3), journal=Journal(tmp_path / "journal", "run")) == ["0", "1", "2"]
     assert (tmp_path / "journal").read_bytes() == b""

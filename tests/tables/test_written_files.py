@@ -236,7 +236,7 @@ def test_a_row_of_a_workbook_is_called_as_the_program_shows_it(tmp_path):
             InputError, match=f"x.xlsx sheet row {blank + 5} column 'a' must be a number, got a missing"
         ):
             read_numeric(tmp_path / "x.xlsx", ["a"])
-    with pytest.raises(InputError, match="sheet 's' is empty"):
+    with pytest.raises(InputError, match="sheet 's' has names but no rows"):
         read_table(workbook(tmp_path / "y.xlsx", s=[["a", "b"], [], [None, None]]))
 
 

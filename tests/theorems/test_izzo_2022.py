@@ -696,6 +696,23 @@ def test_section_3_4_hypothesis_testing_is_dp(seed, delta):
     assert least(epsilon - 1e-6) < 1 - delta
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("seed", range(3))
+def test_equation_8_both_errors_on_two_adjacent_sets(seed, delta):
+    """Type I and type II error add up to 2(1-δ)/(1+e^ε) or more between adjacent sets; reveal-or-respond attains it."""
+
+    def least(game):
+        pairs = [game.laws[np.array(rows)] for rows in adjacent_pairs(game.world)]
+        return min(1.0 - 0.5 * np.abs(p - q).sum(axis=1).max() for p, q in pairs)
+
+    world = wi.worlds.uniform_subsets(range(4), 2)
+    game = world.play(random_mechanism(np.random.default_rng(seed)))
+    assert least(game) >= 2.0 * (1.0 - delta) / (1.0 + math.exp(game.dp(delta).epsilon)) - TINY
+    sharp = world.play(reveal_or_respond(0, 1.3, delta))
+    assert sharp.dp(delta).epsilon == pytest.approx(1.3, rel=1e-9)
+    assert least(sharp) == pytest.approx(2.0 * (1.0 - delta) / (1.0 + math.exp(1.3)), rel=1e-9)
+
+
 @pytest.mark.parametrize("n", [2, 4, 6, 8])
 def test_section_3_4_number_of_sets_is_half_as_printed(n):
     """ "The C(n, n/2) subsets which contain x*, and the C(n, n/2) subsets which do not": each side has half of them."""
@@ -802,3 +819,32 @@ def test_section_6_subsampling_scales_the_advantage_exactly(n, k, m):
     game = wi.worlds.uniform_subsets(range(n), k).play(sampled)
     for record in range(n):
         assert game.advantage(record) == pytest.approx(m / k * full.advantage(record), rel=1e-9)
+
+
+@pytest.mark.parametrize("right", [0.6, 0.9])
+def test_section_3_3_who_knows_the_seed_knows_everything(right):
+    """An answer that is right with chance r gives r - ½; with the coin that decided it, ½: everything."""
+    world = wi.worlds.uniform_subsets(range(4), 2)
+
+    def law(records, seed_is_known):
+        inside, lie = 0 in records, 1.0 - right
+        return {(inside, seed_is_known): right, (not inside, False): lie}
+
+    assert world.play(lambda records: law(records, False)).mip().eta == pytest.approx(right - 0.5, rel=1e-11)
+    assert world.play(lambda records: law(records, True)).mip().eta == pytest.approx(0.5, rel=1e-11)
+
+
+@pytest.mark.parametrize("eta", [0.01, 0.2])
+def test_section_2_notions_for_every_output_are_stronger(eta):
+    """Li et al.'s and Lee and Clifton's notions bound every posterior: they give MIP, and MIP gives neither."""
+    for source in (wi.MembershipPrivacy(2.0, "bounded"), wi.DifferentialIdentifiability(0.3, 4)):
+        assert 0.0 < source.implies(wi.MIP).eta < 0.5
+    game = wi.worlds.uniform_subsets(range(4), 2).play(
+        lambda records: {("surely", 0 in records): 2 * eta, "nothing": 1 - 2 * eta}
+    )
+    assert game.mip().eta == pytest.approx(eta, rel=1e-9)
+    assert game.membership_privacy().gamma == math.inf
+    with pytest.raises(ImplicationError):
+        wi.MIP(eta).implies(wi.MembershipPrivacy, family="bounded")
+    with pytest.raises(ImplicationError):
+        wi.MIP(eta).implies(wi.DifferentialIdentifiability, candidates=4)

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtr
-from theorem_support import random_laws
+from scipy.stats import binom
+from theorem_support import random_laws, subsets
 
 import whosin as wi
 from whosin.errors import ImplicationError, InputError
@@ -549,6 +550,13 @@ class TestProposition12:
         delta = float(fixture["delta"][str(epsilon)]["in_out_mp"])
         assert game.pmp(delta).epsilon == pytest.approx(epsilon, abs=1e-11)
 
+    @pytest.mark.parametrize(("epsilon", "mu"), [(0.0, 0.3), (0.3, 0.8), (2.0, 1.5)])
+    def test_proposition_12_identity_in_its_proof(self, epsilon, mu):
+        """E_{e^ε}(P‖P') = P(ln p/p' > ε) - e^ε·P'(ln p/p' > ε), with z where the second term prints y."""
+        where = epsilon / mu + mu / 2.0  # ln p/p' at y is μy - μ²/2
+        right = float(ndtr(mu - where) - math.exp(epsilon) * ndtr(-where))
+        assert wi.GaussianDP(mu).roc.divergence(math.exp(epsilon)) == pytest.approx(right, rel=1e-9)
+
     @pytest.mark.parametrize("seed", range(3))
     def test_proposition_12_is_an_upper_limit_for_every_record_and_both_ways(self, seed):
         """No record of a random pool exceeds the average over pairs, in either direction."""
@@ -636,6 +644,14 @@ class TestLemma14:
             assert processed.mip().eta <= game.mip().eta + EXACT
             assert game.roc(0).dominates(processed.roc(0), tolerance=EXACT)
 
+    def test_lemma_14_printed_half_of_delta_in_its_proof(self):
+        """The proof takes lemma 3's averages to be (ε, δ/2)-close; here δ is kept and they are not (0, δ/2)-close."""
+        delta = 0.2
+        game = wi.worlds.uniform_subsets("ab", 1).play(lambda records: {records[0]: delta, "nothing": 1.0 - delta})
+        assert game.pmp(delta).epsilon == 0.0
+        assert game.roc("a").divergence(1.0) == pytest.approx(delta, rel=EXACT)
+        assert game.pmp(delta / 2).epsilon == math.inf
+
     def test_lemma_14_relabelling_keeps_everything(self):
         """A one-to-one relabelling changes nothing."""
         game, laws = random_game(0)
@@ -666,6 +682,51 @@ class TestAppendix:
         assert game.membership_privacy().gamma == game.membership_privacy(negative=True).gamma == math.inf
         assert game.accuracy("a") == pytest.approx(1.0, rel=EXACT)
         assert wi.worlds.uniform_subsets(people, 2).play(release).pmp().epsilon == math.inf
+
+    def test_distributional_dp_of_a_count_without_noise(self):
+        """Bassily et al., as cited: for who knows only that people toss coins, a count hides each of many people."""
+        deltas = []
+        for n in (4, 8, 12):
+            game = wi.worlds.all_subsets(range(n)).play(lambda records: {len(records): 1.0})
+            others = binom.pmf(np.arange(-1, n + 1), n - 1, 0.5)
+            deltas.append(game.roc(0).divergence(math.exp(0.5)))
+            assert deltas[-1] == pytest.approx(hockey_stick(others[:-1], others[1:], math.exp(0.5)), rel=1e-9)
+        assert deltas == sorted(deltas, reverse=True)
+        assert deltas[2] < deltas[0] / 2.0
+
+    @pytest.mark.parametrize("negative", [False, True])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_li_post_processing(self, seed, negative):
+        """Membership privacy survives post-processing, for one prior and over the family of all independent ones."""
+        rng = np.random.default_rng(seed)
+        laws = random_laws(rng, subsets("abc"), 4)
+        channel = rng.dirichlet(np.full(3, 0.3), size=4)
+        after = {d: dict(enumerate((np.array([*law.values()]) @ channel).tolist())) for d, law in laws.items()}
+        one_prior = wi.worlds.explicit("abc", dict(zip(laws, rng.dirichlet(np.ones(8)), strict=True)))
+        for world in (one_prior, wi.worlds.independent("abc", 0.3)):
+            gammas = [world.play(lambda d, t=table: t[d]).membership_privacy(negative).gamma for table in (after, laws)]
+            assert gammas[0] <= gammas[1] * (1 + EXACT)
+
+    def test_discussion_clipping_takes_the_effect_of_outliers_away(self):
+        """With the noise left as it is, a mean of a pool with two outliers gives less away the lower the threshold."""
+        pool, noise = np.array([-1.0, 0.6, 40.0, -90.0]), 2.0
+        world, found = wi.worlds.uniform_subsets(range(4), 2), []
+        for threshold in (0.5, 2.0, 100.0):
+            x = np.clip(pool, -threshold, threshold)
+            found.append(world.play(wi.mechanisms.Gaussian(lambda who, x=x: x[list(who)].mean(), noise)).pmp(0.01))
+        epsilons = [one.epsilon for one in found]
+        assert epsilons == sorted(epsilons)
+        assert epsilons[0] < 0.3 < 3.0 < epsilons[-1]
+
+    def test_discussion_epsilon_for_a_small_target(self):
+        """The ε to choose for ε̃ ≤ 0.1: it is kept there, not at a tenth more, and is above 0.1."""
+        x = np.random.default_rng(0).normal(size=(12, 1))
+        settings = {"delta": 0.01, "clip": 1.0, "method": "pairwise"}
+        found = wi.population.largest_epsilon(x, mechanism="gaussian", target=0.1, points=6, **settings)
+        again, more = (wi.population.gaussian(x, epsilon=f * found.dp.epsilon, **settings).pmp for f in (1.0, 1.1))
+        assert found.pmp.epsilon <= 0.1 < more.epsilon
+        assert again.epsilon == pytest.approx(found.pmp.epsilon, rel=1e-6)
+        assert found.dp.epsilon > 1.5 * found.pmp.epsilon
 
     @pytest.mark.parametrize("n", [2, 3, 4])
     def test_release_of_a_random_record_is_half_eta_mip(self, n):

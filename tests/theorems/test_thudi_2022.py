@@ -495,11 +495,12 @@ class TestSection53:
 
     @pytest.mark.parametrize("epsilon", [0.0, 1.0])
     def test_equation_5_printed_exponent_is_violated(self, epsilon):
-        """Printed e^{-ε·P(0)}/P(1): at p = ½ it promises less than randomised response reaches."""
+        """Printed e^{-ε·P(0)}/P(1): at p = ½ it promises less than randomised response reaches, which is theorem 1."""
         printed = 2 * (1 / (1 + math.exp(-epsilon * 0.5) / 0.5) - 0.5)
         mechanism = wi.mechanisms.RandomizedResponse(lambda records: bool(records), epsilon)
         belief = wi.worlds.independent("x", 0.5).play(mechanism).posterior("x", True)
         assert 2 * (belief - 0.5) > printed + 0.2
+        assert belief == pytest.approx(wi.PureDP(epsilon).posterior(0.5)[1], rel=EXACT)
 
 
 class TestSection6:
@@ -577,6 +578,7 @@ class TestSection6:
         """ln(1/B)/ln L is negative for every L < 1; it is ln B/ln L that counts deletions."""
         least = self.least(0.01, 1.0)
         assert math.log(1 / 0.8) / math.log(least) < 0 < math.log(0.8) / math.log(least)
+        assert wi.unlearning.deletion_capacity(1.0, 0.01, 0.8) == math.floor(math.log(0.8) / math.log(least)) == 8
 
     def test_section_6_far_below_a_linear_trend(self):
         """Printed: "marginally lower than a linear trend". Where the size is ten times that at which the capacity
@@ -587,6 +589,14 @@ class TestSection6:
             assert capacity(10 * at) == pytest.approx(0.01 * slope * 10 * at, rel=0.15)
             if sign > 0:
                 assert wi.unlearning.deletion_capacity(1.0, 10 * at / 10_000, 0.8) == math.floor(capacity(10 * at))
+
+    def test_section_6_above_the_line_for_small_training_sets(self):
+        """ "Significantly higher for low expected training set sizes" than the line of slope 1: up to 28, not at 29."""
+        capacity = {c: wi.unlearning.deletion_capacity(1.0, c / 10_000, 0.8) for c in (1, 10, 28, 29)}
+        assert capacity[1] > 800
+        assert capacity[10] > 8 * 10
+        assert capacity[28] >= 28
+        assert capacity[29] < 29
 
     def test_section_6_no_deletion_can_be_skipped_in_large_training_sets(self):
         """N = 10⁴, ε = 1, B = .8: one request is covered up to an expected training set of 842.24, not beyond."""
@@ -615,6 +625,42 @@ class TestRemarks:
         assert game.dp().epsilon == pytest.approx(add_remove_epsilon(laws), rel=EXACT)
         laws[(0, 1)] = {"never": 1e-9, 0: 1.0 - 1e-9, 1: 0.0, 2: 0.0}
         assert world.play(lambda records: laws[records]).dp().epsilon == math.inf
+
+    @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+    def test_section_1_sampling_the_data_is_stronger_for_small_rates_only(self, epsilon):
+        """At one rate t sampling the data leaves less belief than sampling batches exactly where t < 1/(1+e^{ε/2})."""
+        limit = 1.0 / (1.0 + math.exp(epsilon / 2.0))
+        for share in (0.01, 0.5, 0.99, 1.01, 1.5):
+            data = wi.PureDP(epsilon).posterior(share * limit)[1]
+            batches = wi.PureDP(epsilon).implies(wi.PureDP, sample_rate=share * limit).posterior(0.5)[1]
+            assert (data < batches) == (share < 1.0)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_section_2_3_advantage_is_tpr_minus_fpr(self, seed):
+        """At a prior of ½ 2(A - ½) of the best attacker is the largest TPR - FPR, the total variation."""
+        laws = random_laws(np.random.default_rng(seed), subsets("ab"))
+        game = wi.worlds.all_subsets("ab").play(lambda records: laws[records])
+        inside, outside = (
+            np.mean([[*law.values()] for d, law in laws.items() if ("a" in d) == member], axis=0)
+            for member in (True, False)
+        )
+        apart = 0.5 * np.abs(inside - outside).sum()
+        assert 2 * (game.accuracy("a") - 0.5) == pytest.approx(apart, rel=1e-11)
+        assert game.advantage("a") == pytest.approx(apart, rel=1e-11)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_equation_6_positive_accuracy_is_a_quotient(self, seed):
+        """P(x* | S) = Σ over data sets with x* of P(S | D)·P(D), over the same sum of all data sets."""
+        rng = np.random.default_rng(seed)
+        laws, chance = random_laws(rng, subsets("abc")), dict(zip("abc", rng.uniform(0.1, 0.9, 3), strict=True))
+        game = wi.worlds.independent("abc", list(chance.values())).play(lambda records: laws[records])
+        for output in range(3):
+            weight = {
+                d: law[output] * math.prod(p if one in d else 1 - p for one, p in chance.items())
+                for d, law in laws.items()
+            }
+            share = sum(w for d, w in weight.items() if "b" in d) / sum(weight.values())
+            assert game.posterior("b", output) == pytest.approx(share, rel=1e-11)
 
     def test_footnote_2_fewer_records_need_larger_batches(self):
         """A data set sampled at rate T has T·N records, and a batch at least one of them: the smallest rate 1/(T·N) of

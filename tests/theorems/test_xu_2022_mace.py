@@ -203,14 +203,17 @@ def test_theorem_1_parts_1_to_3(p, seed):
     inside, outside = random_laws(np.random.default_rng([seed, 3]))
     marginal = p * inside + (1 - p) * outside
     bayes = member_posterior(inside, outside, p) > 0.5
+    game = wi.worlds.independent("z", p).play(lambda records: dict(enumerate(inside if records else outside)))
     individual = []
     for cell in range(5):
         right = {True: p * inside[cell] / marginal[cell], False: (1 - p) * outside[cell] / marginal[cell]}
         individual.append(2 * right[bool(bayes[cell])] - 1)
         assert individual[cell] == pytest.approx(abs(f_p(inside, outside, p)[cell]), abs=1e-13)  # (1)
         assert individual[cell] == pytest.approx(2 * max(right.values()) - 1, abs=1e-13)  # (3)
+        assert individual[cell] == pytest.approx(abs(2 * game.posterior("z", cell) - 1), abs=1e-13)
     optimum = advantage_at_prior(wi.Roc.from_likelihoods(inside, outside), p)
     assert np.dot(marginal, individual) == pytest.approx(optimum, abs=1e-13)  # (2)
+    assert 2 * game.accuracy("z") - 1 == pytest.approx(optimum, abs=1e-13)
 
 
 def test_theorem_1_part_4_printed_with_a_fixed_training_set_fails():

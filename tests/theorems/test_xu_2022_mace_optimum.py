@@ -204,6 +204,26 @@ def test_theorem_5_needs_samples_in_the_ratio_of_the_prior():
     assert np.mean(off >= printed_radius(n1 + n2, delta)) > 0.2
 
 
+@pytest.mark.parametrize("p", [0.5, 0.2])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounded_differences_of_one_record(seed, p):
+    """One record exchanged moves W_N and U_N by at most 2/N, which is attained: theorems 5 and 6 rest on it."""
+    rng, n = np.random.default_rng([seed, 56]), 20
+    sizes = round(p * n), n - round(p * n)
+    alike = [np.zeros(size, dtype=int) for size in sizes]
+
+    def moved(sides, side):
+        changed = [one.copy() for one in sides]
+        changed[side][0] = (changed[side][0] + 9) % 11
+        w = [library_w_n(*(np.bincount(one, minlength=11) for one in both), p) for both in (sides, changed)]
+        u = [total_variation(*(one.astype(float) for one in both), p, bandwidth=0.3) for both in (sides, changed)]
+        return abs(w[0] - w[1]), abs(u[0] - u[1])
+
+    for side in (0, 1):
+        assert max(moved([rng.integers(0, 11, size) for size in sizes], side)) <= 2 / n + 1e-4
+    assert moved(alike, 0) == pytest.approx((2 / n, 2 / n), abs=1e-4)
+
+
 # --- theorem 6 ---------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +388,20 @@ def test_theorem_7_corrected_regret_bound(seed, sigma, size):
     regret = linear_value(metric, eta, marginal, eta > t, p) - linear_value(metric, eta, marginal, guess > t, p)
     beta = (a[4] - a[2] + a[1] - a[3]) / (b0 + b1 * p + b2 * (1 - p))
     assert -1e-12 <= regret <= beta * np.dot(marginal, np.abs(guess - eta) ** sigma) ** (1 / sigma) + 1e-12
+
+
+@given(st.integers(0, 10_000), st.floats(0.05, 0.95))
+def test_equation_29_counts_the_two_errors(seed, p):
+    """Adv = β₀ - β₁·(c·FP + (1-c)·FN), for the library's value of such a metric at any FPR and TPR."""
+    rng = np.random.default_rng(seed)
+    a0, a11, a10, a01, a00 = a = rng.uniform(0, 1, 5)
+    b0, b11, b00 = rng.uniform(0.1, 1, 3)
+    top, bottom = RatioMetric(a.tolist(), (b0, b11, b00, b11, b00))._linear(p)
+    fpr, tpr = rng.random(2)
+    below = b0 + b11 * p + b00 * (1 - p)
+    errors = (a00 - a10) * (1 - p) * fpr + (a11 - a01) * p * (1 - tpr)
+    value = (a0 + a11 * p + a00 * (1 - p) - errors) / below
+    assert top.at(fpr, tpr) / bottom.at(fpr, tpr) == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("d", [0.01, 0.1, 0.2])

@@ -162,7 +162,7 @@ def test_a_wish_outside_its_range(reader):
     """What is no wish at all is an error of both, in the same words."""
     answer, page = reader.get("/api/calibrate?value=2"), reader.get("/calibrate/answer?value=2")
     assert (answer.status_code, page.status_code) == (422, 422)
-    assert answer.json() == {"error": "value: Input should be less than or equal to 1"}
+    assert answer.json() == {"error": "value must be at most 1, got '2'"}
     assert answer.json()["error"] in html.unescape(page.text)
     assert "This cannot be done" not in page.text
 

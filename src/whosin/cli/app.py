@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli import audit, backend, deletions, ledger, look, population, protect, render, serve
-from whosin.cli.errors import clean_errors
+from whosin.cli.errors import Commands, clean_errors
 from whosin.cli.examples import add_examples
 from whosin.cli.options import Force, Json, Report
 from whosin.cli.promise import BATCH_SIZE, DATASET_SIZE, EPOCHS, ONE, SAMPLING, Number, run_of, takes_guarantee
@@ -15,6 +15,7 @@ from whosin.errors import InputTypeError
 
 app = typer.Typer(
     name="whosin",
+    cls=Commands,
     help="Can anyone tell who is in your data? What a privacy guarantee means against membership inference.",
     no_args_is_help=True,
     add_completion=False,

@@ -81,7 +81,7 @@ def backend_of(backend: str, scheduler: str | None = None, workers: int | None =
     if workers is not None:
         check_whole("workers", workers, low=1)
     if scheduler is not None and backend not in ("dask", "ray"):
-        raise InputError(f"scheduler goes with the backends 'dask' and 'ray', got {backend!r}")
+        raise InputError(f"--scheduler goes with --backend dask or ray, got {backend}")
     place = {"dask": _dask, "ray": _ray}.get(backend)
     with contextlib.ExitStack() as stack:
         if place is not None:
@@ -100,7 +100,7 @@ def _dask(scheduler: str | None, workers: int | None) -> Iterator[None]:
     except ImportError:
         raise missing_extra("the backend 'dask' needs Dask", "dask") from None
     if scheduler is None:
-        raise InputError("the backend 'dask' needs the address of a scheduler, such as tcp://host:8786, got none")
+        raise InputError("--backend dask needs --scheduler, the address of a scheduler, such as tcp://host:8786")
     try:
         client: Any = Client(scheduler, timeout=ANSWER)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:

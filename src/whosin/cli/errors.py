@@ -32,9 +32,10 @@ from functools import wraps
 from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 from typer.models import ArgumentInfo
 
-from whosin.errors import WhosinError
+from whosin.errors import WhosinError, must_be
 
 NOBODY_READS, INPUT, BUG, MACHINE, STOPPED, TOLD = 1, 2, 70, 74, 130, 143
 DEBUG = "WHOSIN_DEBUG"
@@ -44,9 +45,13 @@ _OPTIONS = {
     "estimator": "statistic",
     "groups": "group",
     "n_jobs": "jobs",
+    "order": "rdp_order",
     "rho": "zcdp",
     "rng": "seed",
+    "rows": "max_rows",
     "tpr_at": "tpr",
+    "tpr_at[0]": "tpr",
+    "tpr_at[1]": "fpr",
 }
 """Options that are called otherwise than the argument of the Python function."""
 
@@ -101,6 +106,33 @@ def _ended_like_an_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+class Commands(TyperGroup):
+    """Commands that say what is wrong with the text of an option in the words of all other errors."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Read the options of ``whosin`` itself."""
+        with _texts_in_words():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Read the options of a command, and run it."""
+        with _texts_in_words():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _texts_in_words() -> Iterator[None]:
+    """Typer hands on what pydantic says of a text that is no number, or one out of range."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        found = getattr(error.__cause__, "errors", None)
+        if found is None or error.param is None:
+            raise
+        name = max(error.param.opts, key=len)
+        _end(f"Error: {name if name.startswith('-') else name.upper()} {must_be(found()[0])}", INPUT)
 
 
 def _named(message: str, command: Callable[..., None]) -> str:

@@ -57,7 +57,8 @@ def _required(function: Any) -> int:
 
 
 def show_retrained(found: RetrainedAudit, *, top: int, promised: Guarantee | None) -> None:
-    """Print the verdict and a paragraph, the limits, people, groups, the promise and the assumptions."""
+    """Print the verdict and a paragraph, the limits, what to do, people, groups, the promise and the assumptions."""
+    from whosin.reporting.verdict_card import what_to_do
 
     console = render.console()
     console.print(found.explain())
@@ -68,6 +69,8 @@ def show_retrained(found: RetrainedAudit, *, top: int, promised: Guarantee | Non
     shown.add_row(found.worst.about, about(found.worst.estimate), at_least(found.worst.lower), "-")
     console.print()
     console.print(shown)
+    facts = {"verdict": found.verdict.to_dict(), "trainings": len(found.scores.coins)}
+    render.listed(console, "What to do now", what_to_do(facts), numbered=True)
     rows = found.individual.highest(top)
     if rows:
         who = "person" if found.person_level else "row"

@@ -16,6 +16,7 @@ import functools
 import itertools
 import math
 import os
+import pickle
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InputError
+from whosin.errors import InputError, WhosinError
 from whosin.parallel.clusters import Found, Keep, Numbered, on_dask, on_ray
 from whosin.parallel.fingerprint import versions
 from whosin.parallel.journal import Journal
@@ -252,12 +253,29 @@ def _by_joblib(call: Callable[[Any], Any], numbered: Numbered, n_jobs: int | Non
             found = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks)
         else:
             found = _in_lists(tasks, n_jobs)
+        found = _explained(found)
         stack.enter_context(_closing(found))
         for number, value in found:
             if isinstance(value, TaskError):
                 raise value.as_it_was()
             keep(number, value)
             yield number, value
+
+
+def _explained(found: Found) -> Found:
+    """Say what to do where a worker is gone, or cannot be sent its work."""
+    try:
+        yield from found
+    except futures.BrokenExecutor as error:
+        raise WhosinError(
+            "a worker process ended in the middle of its work, killed or for lack of memory: do less at a time "
+            "(n_jobs=1); with a journal, what is done is not done again"
+        ) from error
+    except pickle.PicklingError as error:
+        why = str(error.__cause__ or error).strip('"\n').splitlines()[-1]  # joblib's cause is a traceback as text
+        raise InputError(
+            f"work in other processes needs functions and data that can be pickled (n_jobs=1 does not), got: {why}"
+        ) from error
 
 
 @contextlib.contextmanager

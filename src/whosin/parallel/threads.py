@@ -18,13 +18,18 @@ def silent(_: float) -> None:
     """The progress of callers who do not ask for it."""
 
 
+def check_jobs(n_jobs: int | None) -> None:
+    """Refuse a number of jobs that joblib cannot count with; None leaves it to the backend that is configured."""
+    if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-MOST_JOBS, high=MOST_JOBS) == 0:
+        raise InputError("n_jobs must be a whole number other than 0, got 0")
+
+
 def number_of_threads(n_jobs: int | None) -> int:
     """Return how many threads ``n_jobs`` asks for, as joblib counts: -1 is all cores, None one unless configured.
 
     They are threads of this machine: a backend of joblib that reaches others does not count for more than one.
     """
-    if n_jobs is not None and check_whole("n_jobs", n_jobs, low=-MOST_JOBS, high=MOST_JOBS) == 0:
-        raise InputError("n_jobs must be a whole number other than 0, or None, got 0")
+    check_jobs(n_jobs)
     if n_jobs == 1:
         return 1
     from joblib.parallel import ThreadingBackend, get_active_backend

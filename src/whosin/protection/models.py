@@ -39,8 +39,8 @@ class Model(BlackBox):
         if hasattr(estimator, "steps") or hasattr(estimator, "named_transformers_"):
             raise InputTypeError(
                 f"estimator must be a model whose coefficients are all that it learns, got {self.name}: pass a "
-                "function "
-                "that returns every learned number, or transform the records beforehand without looking at them"
+                "function that returns every learned number, or transform the records beforehand without looking at "
+                "them"
             )
         try:
             whole = self._fit(pool.parts, np.random.default_rng(0))

@@ -25,6 +25,7 @@ from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
 from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
+from whosin.parallel.threads import check_jobs
 from whosin.population.pool import totals
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.estimators import BlackBox, Sum
@@ -382,8 +383,7 @@ def _noise(noise: Any, norm: Any, split: Any) -> Noise:
 def _budget(subsets: Any, confidence_level: Any, n_jobs: Any, journal: Any, rng: Any) -> Budget:
     count = check_whole("subsets", subsets, low=0)
     level = check_confidence(confidence_level)
-    if n_jobs is not None and (check_whole("n_jobs", n_jobs, low=-(10**6)) == 0):
-        raise InputError("n_jobs must be a number of processes or None, got 0")
+    check_jobs(n_jobs)
     check_seeded(journal, rng)
     return Budget(count, level, n_jobs, None, journal)
 

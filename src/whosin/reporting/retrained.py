@@ -12,6 +12,7 @@ from whosin.reporting.blocks import Card, Grid, Picture, Pictures, Report, Secti
 from whosin.reporting.comparison import held_against
 from whosin.reporting.painting import Line, chart, gauge
 from whosin.reporting.provenance import Setting, reproduce
+from whosin.reporting.verdict_card import people_picture, picked, what_to_do
 
 LISTED = 10
 """People that are listed at most."""
@@ -19,12 +20,15 @@ LISTED = 10
 
 def retrained_report(result: RetrainedAudit, setting: Setting) -> Report:
     """Return the report of an audit by retraining."""
-    verdict, a = result.verdict, result.advantage
+    verdict, a, facts = result.verdict, result.advantage, result.to_dict()
+    share, note = picked(facts)
     card = Card(
         verdict.state,
         verdict.title,
         verdict.headline,
         verdict.details,
+        people=people_picture(share, note),
+        people_note=note,
         gauge=gauge(
             a.estimate,
             a.lower,
@@ -33,6 +37,7 @@ def retrained_report(result: RetrainedAudit, setting: Setting) -> Report:
             f"TPR - FPR about {about(a.estimate)}, in a typical training at least {at_least(a.lower)}.",
         ),
         level=f"{confidence(result.confidence_level)} limits",
+        to_do=what_to_do(facts),
     )
     about_what = f"audit of a way of training, over {count(len(result.scores.coins))} trainings"
     return Report("What does this way of training give away?", about_what, tuple(_sections(result, setting)), card)

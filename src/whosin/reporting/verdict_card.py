@@ -28,13 +28,13 @@ def card_of(facts: Facts) -> Card:
     if verdict["state"] == "no verdict":
         to_do = ("Publish nothing on the strength of these numbers.", "Mend the set-up as said above, and audit again.")
         return replace(card, to_do=to_do)
-    share, note = _picked(facts)
+    share, note = picked(facts)
     level = f"{confidence(found['confidence_level'])} limits"
     tolerate = verdict["tolerate"]
     tolerated = "" if tolerate is None else f"; tolerated is {tolerate:g}"
     return replace(
         card,
-        people=painting.people(share, f"{round(100 * share)} of 100 people stand out: {note}"),
+        people=people_picture(share, note),
         people_note=note,
         gauge=painting.gauge(
             found["estimate"],
@@ -56,7 +56,12 @@ def _leaks(facts: Facts) -> bool:
     return facts["verdict"]["state"] in ("leak", "exceeds")
 
 
-def _picked(facts: Facts) -> tuple[float, str]:
+def people_picture(share: float, note: str) -> str:
+    """Return the picture of a hundred people, a share of whom stand out."""
+    return painting.people(share, f"{round(100 * share)} of 100 people stand out: {note}")
+
+
+def picked(facts: Facts) -> tuple[float, str]:
     """Return the share of people who stand out, and what that means."""
     if _leaks(facts):
         tpr, fpr = facts["tpr"], facts["fpr"]
@@ -91,10 +96,10 @@ def by_chance(facts: Facts) -> str:
 
 
 def what_to_do(facts: Facts) -> tuple[str, ...]:
-    """Return what to do now, the most important first."""
+    """Return what to do now, the most important first, after an audit or an audit by retraining."""
     state, tolerate = facts["verdict"]["state"], facts["verdict"]["tolerate"]
     aim = tolerate or TOLERABLE
-    thing = "table" if "synthetic" in facts else "model"
+    thing = "way of training" if "trainings" in facts else "table" if "synthetic" in facts else "model"
     promise = f"differential privacy: ε of at most {_epsilon(aim)} keeps every attacker's advantage within {aim:g}."
     if state == "within":
         return (
@@ -109,11 +114,15 @@ def what_to_do(facts: Facts) -> tuple[str, ...]:
             again += (
                 f", or release at most {count(rows)} rows: that many stay within {aim:g} for the attackers looked at"
             )
-        return f"Do not publish this {thing}.", f"{again}.", f"Or train with {promise}"
-    needed = count(facts["rows_needed"])
-    decide = (
-        f"Hold out more people: about {needed} on each side would show an advantage within {aim:g} if nothing leaks."
-    )
+        what = "what this way of training makes" if "trainings" in facts else f"this {thing}"
+        return f"Do not publish {what}.", f"{again}.", f"Or train with {promise}"
+    if "trainings" in facts:
+        decide = "Audit again with more trainings, a number fixed beforehand, and another seed."
+    else:
+        decide = (
+            f"Hold out more people: about {count(facts['rows_needed'])} on each side would show an advantage within "
+            f"{aim:g} if nothing leaks."
+        )
     say = () if tolerate is not None else ("Say which advantage you tolerate, so that the next audit can decide.",)
     return (
         f"Do not call this {thing} free of leaks: too little was measured.",

@@ -1,7 +1,10 @@
 """Cells of text files as numbers, dates or labels: the whole column decides.
 
 A column is read as numbers if all its cells read so, blanks around them and missing ones aside; dates have the form
-2026-01-31 or 31.01.2026, with or without a time. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
+2026-01-31, 31.01.2026, 2026/01/31, 31/01/2026, 01/31/2026, the last two also with hyphens, 31-Jan-2026 or 31jan2026,
+with or without a time. Where all dates of a column read with the day or the month first, another column of the file
+decides, or else they are labels. A unit that all numbers of a column have ($, €, £, ¥) is left out, % makes hundredths,
+and blanks or apostrophes may separate thousands. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
 stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
 dates, and a remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs
 where that makes numbers of a column, and in at least one column of the file they cannot be thousands; then points
@@ -14,9 +17,10 @@ is read at once: first the facts of all pieces, then one form for the column, th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,16 +29,37 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.columns import EXACT, categorical, coded
-from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WITH_POINT, WORDS, Dialect
+from whosin.tables.dialect import THOUSANDS, WITH_COMMA, WITH_POINT, WORDS, Dialect, is_number
 
 if TYPE_CHECKING:
     import polars as pl
 
 TEXT, NUMBER, COMMA, MARKED = "text", "number", "number with a comma", "number with commas between thousands"
-_DAYS, _TIMES = ("%Y-%m-%d", "%d.%m.%Y"), ("", "T%H:%M:%S%.f", "T%H:%M")
-_DATES = (*(day + time for day in _DAYS for time in _TIMES), "%Y-%m-%dT%H:%M:%S%.f%#z")
-_FIRST = {"%Y": re.compile(r"\d{4}-"), "%d": re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")}
-"""How a date starts, by its form."""
+_DAYS = {
+    "%Y-%m-%d": r"\d{4}-\d",
+    "%d.%m.%Y": r"\d{1,2}\.\d{1,2}\.\d{4}",
+    "%Y/%m/%d": r"\d{4}/\d",
+    "%d/%m/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
+    "%m/%d/%Y": r"\d{1,2}/\d{1,2}/\d{4}",
+    "%d-%m-%Y": r"\d{1,2}-\d{1,2}-\d{4}",
+    "%m-%d-%Y": r"\d{1,2}-\d{1,2}-\d{4}",
+    "%d-%b-%Y": r"\d{1,2}-[A-Za-z]{3}-\d{4}",
+    "%d%b%Y": r"\d{1,2}[A-Za-z]{3}\d{4}",
+}
+"""Forms of days, and how a cell in each starts."""
+_TIMES = ("", "T%H:%M:%S%.f", "T%H:%M", "T%I:%M:%S %p", "T%I:%M %p")
+_ZONED = "%Y-%m-%dT%H:%M:%S%.f%#z"
+_DATES = (*(day + time for day in _DAYS for time in _TIMES), _ZONED)
+_UNITS = "$€£¥%"
+_AMOUNT = re.compile(rf"[+-]?[{_UNITS}]?\s*[+-]?[\d.,]")
+"""How a number starts that may have a unit, or blanks and apostrophes between thousands."""
+_BLANKS = r"['’ \u00a0\u202f]"
+_SPACED = rf"^-?\d{{1,3}}({_BLANKS}\d{{3}})+([.,]\d+)?$"
+"""Numbers with blanks or apostrophes between thousands."""
+_ODD = 3
+"""Most words that a column of numbers may have for a remark on them."""
+_SPAN = 10
+"""Least distance between the ends of such numbers: 0 and 1 are rather labels."""
 _LOOK = 2**15
 """Cells that say whether a column has few distinct ones."""
 
@@ -106,6 +131,15 @@ class Facts:
     """Whether a comma cannot stand for thousands."""
     words: Mapping[str, int] | None = None
     """Rows of each word that would be missing among numbers and dates."""
+    units: frozenset[str] = frozenset()
+    """Units that numbers have, "" for none: those of a column of numbers all have the same."""
+    spaced: bool = False
+    """Whether blanks or apostrophes separate thousands in a number without a unit."""
+    odd: frozenset[str] = frozenset()
+    """Cells that are no numbers, a few of them if they are many."""
+    low: float = math.inf
+    """The smallest number."""
+    high: float = -math.inf
 
     def __add__(self, other: Facts) -> Facts:
         """Join the facts of two pieces of a column."""
@@ -118,6 +152,11 @@ class Facts:
             self.points or other.points,
             self.surely or other.surely,
             {word: ours.get(word, 0) + theirs.get(word, 0) for word in {**ours, **theirs}},
+            self.units | other.units,
+            self.spaced or other.spaced,
+            self.odd | other.odd,
+            min(self.low, other.low),
+            max(self.high, other.high),
         )
 
     @classmethod
@@ -129,7 +168,11 @@ class Facts:
         if not column.text:
             forms = {COMMA} if commas else {NUMBER, COMMA, MARKED}
             known = cells.null_count() < len(cells)
-            return cls(True, frozenset(forms), commas=commas, surely=commas) if known else cls()
+            if not known:
+                return cls()
+            low, high = float(cells.min()), float(cells.max())  # type: ignore[arg-type]
+            units = frozenset({""})
+            return cls(True, frozenset(forms), commas=commas, surely=commas, units=units, low=low, high=high)
         bare = _without(column.values.str.strip_chars(), dialect.gaps).drop_nulls()
         words = {}
         if dialect.missing is None and (said := bare.is_in(list(WORDS))).any():
@@ -139,6 +182,13 @@ class Facts:
         numbers = bare.cast(pl.Float64, strict=False)
         all_numbers = numbers.null_count() == 0
         forms = {NUMBER} if all_numbers else {shape for shape in _shapes(bare) if _as_dates(bare, shape) is not None}
+        units, spaced = frozenset({""}), False
+        if not forms and _AMOUNT.match(bare[0]):
+            units, plain = _units(bare), _bare_numbers(bare)
+            spaced = units == {""} and bool((plain.str.len_chars() < bare.str.len_chars()).any())
+            bare, numbers = plain, plain.cast(pl.Float64, strict=False)
+            all_numbers = numbers.null_count() == 0
+            forms = {NUMBER} if all_numbers else set()
         marked = bare.filter(bare.str.contains(",", literal=True)) if not all_numbers else bare.clear()
         commas, surely, points = not marked.is_empty(), False, False
         if dialect.separator != "," and bare.str.contains(WITH_COMMA).all():
@@ -151,7 +201,12 @@ class Facts:
         large = bare.filter(numbers.abs() > EXACT)
         zeros = bare.filter(bare.str.starts_with("0"))
         labels = large.str.contains(r"^[+-]?\d+$").any() or zeros.str.contains(r"^0\d+$").any()
-        return cls(True, frozenset(forms), bool(labels), commas, points, surely, words)
+        no_numbers, ends = numbers.null_count() == len(numbers), (math.inf, -math.inf)
+        strange = bare.head(_LOOK) if no_numbers else bare.filter(numbers.is_null())
+        odd = frozenset(strange.unique().sort().head(_ODD + 1))
+        if not no_numbers:
+            ends = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
+        return cls(True, frozenset(forms), bool(labels), commas, points, surely, words, units, spaced, odd, *ends)
 
 
 @dataclass(frozen=True)
@@ -161,6 +216,8 @@ class Forms:
     dialect: Dialect
     chosen: Mapping[str, str]
     remarks: tuple[str, ...]
+    amounts: Mapping[str, str]
+    """The unit of columns of numbers in which it, blanks or apostrophes are to be taken away."""
 
     @classmethod
     def of(cls, facts: Mapping[str, Facts], dialect: Dialect, raw: Sequence[str] = ()) -> Forms:
@@ -180,6 +237,7 @@ class Forms:
                     f"commas in {_listed(commas)} may be decimal signs or separate thousands: labels, "
                     "unless the decimal sign is named"
                 )
+        chosen |= _ordered(facts, chosen, remarks)
         marked = [name for name, form in chosen.items() if form == MARKED]
         remarks += [f"commas separate thousands in {_listed(marked)}"] if marked else []
         for name, form in chosen.items():
@@ -195,7 +253,24 @@ class Forms:
             f"{word!r} is a label in {_listed(names)}, unless named as missing"
             for word, names in sorted(labels.items())
         ]
-        return cls(dialect, chosen, tuple(remarks))
+        for name, form in chosen.items():
+            odd, span = facts[name].odd, facts[name].high - facts[name].low
+            if form == TEXT and name not in raw and 0 < len(odd) <= _ODD and span >= _SPAN:
+                remarks.append(
+                    f"all cells of {name!r} are numbers but {_listed(sorted(odd))}: labels, unless that is named as "
+                    "missing"
+                )
+        amounts = {}
+        for name, form in chosen.items():
+            unit = next(iter(facts[name].units), "")
+            if form in (NUMBER, COMMA, MARKED) and (unit or facts[name].spaced):
+                amounts[name] = unit
+        for unit in sorted(set(amounts.values()) - {""}):
+            what = "makes hundredths" if unit == "%" else "is left out"
+            remarks.append(f"{unit!r} {what} in {_listed([name for name in amounts if amounts[name] == unit])}")
+        spaced = [name for name in amounts if facts[name].spaced]
+        remarks += [f"blanks or apostrophes separate thousands in {_listed(spaced)}"] if spaced else []
+        return cls(dialect, chosen, tuple(remarks), amounts)
 
     def read(self, name: str, column: Cells, place: Callable[[str, int], str]) -> pl.Series:
         """Return cells of a column, or of a piece of it, in its form.
@@ -207,7 +282,7 @@ class Forms:
             row = int(endless.arg_max() or 0)
             raise InputError(
                 f"{place(name, row)} must be a finite number, got {column.cells[row]!r} ({int(endless.sum())} such "
-                "cells); leave the column out, or name the word as a missing cell"
+                f"cells); missing={column.cells[row]!r} counts such cells as missing"
             )
         return found
 
@@ -223,11 +298,36 @@ class Forms:
             dates = _as_dates(known, form)
             assert dates is not None
             return dates
+        unit = self.amounts.get(name)
+        known = known if unit is None else _bare_numbers(known)
         if form == COMMA:
             known = known.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
         if form == MARKED:
             known = known.str.replace_all(",", "", literal=True)
-        return known.cast(pl.Float64)
+        numbers = known.cast(pl.Float64)
+        return numbers / 100.0 if unit == "%" else numbers
+
+
+def read_texts(
+    series: Mapping[str, pl.Series], dialect: Dialect, raw: Sequence[str], place: Callable[[str, int], str]
+) -> tuple[dict[str, pl.Series], tuple[str, ...]]:
+    """Read text in a file that knows other kinds too as a text file has it, and say what was recognised.
+
+    Numbers that are named as missing are missing among its numbers.
+    """
+    import polars as pl
+
+    dialect = replace(dialect, separator="\t")
+    texts = {name: Cells.of(cells, dialect) for name, cells in series.items() if cells.dtype == pl.String}
+    forms = Forms.of({name: Facts.of(cells, dialect) for name, cells in texts.items()}, dialect, raw)
+    gaps = [float(word) for word in dialect.missing or () if is_number(word)]
+
+    def read(name: str, cells: pl.Series) -> pl.Series:
+        if name in texts:
+            return forms.read(name, texts[name], place)
+        return _without(cells, gaps) if gaps and cells.dtype.is_numeric() else cells
+
+    return {name: read(name, cells) for name, cells in series.items()}, forms.remarks
 
 
 def _form(fact: Facts, decimal: str | None) -> str:
@@ -235,12 +335,12 @@ def _form(fact: Facts, decimal: str | None) -> str:
     number = COMMA if decimal == "," else MARKED if fact.commas else NUMBER
     if not fact.known:
         return TEXT
-    if number in fact.forms:
+    if number in fact.forms and len(fact.units) == 1:
         return TEXT if fact.labels else number
     return next((shape for shape in _DATES if shape in fact.forms), TEXT)
 
 
-def _without(cells: pl.Series, words: Sequence[str], bare: pl.Series | None = None) -> pl.Series:
+def _without(cells: pl.Series, words: Sequence[str | float], bare: pl.Series | None = None) -> pl.Series:
     """Return cells with nothing where they, or what is ``bare`` of them, are one of some words."""
     import polars as pl
 
@@ -256,15 +356,43 @@ def _counted(cells: pl.Series) -> dict[str, int]:
     return dict(bare.filter(bare.is_in(list(WORDS))).value_counts(sort=True).iter_rows())
 
 
-def dates_in(known: pl.Series) -> pl.Series | None:
-    """Return text as dates if every cell reads as one in the same form."""
-    shapes = _shapes(known.drop_nulls().head(1))
-    return next((dates for shape in shapes if (dates := _as_dates(known, shape)) is not None), None)
-
-
 def _shapes(known: pl.Series) -> Sequence[str]:
     """Return the forms of dates that the first cell may have."""
-    return [shape for shape in _DATES if _FIRST[shape[:2]].match(known[0])] if len(known) else ()
+    days = [day for day, start in _DAYS.items() if len(known) and re.match(start, known[0])]
+    return [shape for shape in _DATES if shape.startswith(tuple(days))] if days else ()
+
+
+def _units(known: pl.Series) -> frozenset[str]:
+    """Return the different units before and behind numbers, "" where there is none."""
+    before = known.str.extract(rf"^[+-]?([{_UNITS}])").fill_null("")
+    behind = known.str.extract(rf"([{_UNITS}])$").fill_null("")
+    return frozenset((before + behind).unique())
+
+
+def _bare_numbers(known: pl.Series) -> pl.Series:
+    """Take units away, and blanks and apostrophes between thousands."""
+    import polars as pl
+
+    bare = known.str.replace(rf"^([+-]?)[{_UNITS}]\s*", "$1").str.replace(rf"\s*[{_UNITS}]$", "")
+    spaced = bare.str.contains(_SPACED)
+    if not spaced.any():
+        return bare
+    return pl.select(pl.when(spaced).then(bare.str.replace_all(_BLANKS, "")).otherwise(bare)).to_series()
+
+
+def _ordered(facts: Mapping[str, Facts], chosen: Mapping[str, str], remarks: list[str]) -> dict[str, str]:
+    """Return the form of dates that read with the day or the month first: that of other columns, or else labels."""
+    swapped = {name: f"%m{form[2]}%d{form[5:]}" for name, form in chosen.items() if form.startswith(("%d/%m", "%d-%m"))}
+    either = {name: form for name, form in swapped.items() if form in facts[name].forms}
+    sure = {form[:2] for name, form in chosen.items() if name in swapped.keys() - either or form[:3] in ("%m/", "%m-")}
+    if either and sure == {"%m"}:
+        return either
+    if not either or sure == {"%d"}:
+        return {}
+    remarks.append(
+        f"dates in {_listed(list(either))} may start with the day or the month: labels, unless written as 2026-01-31"
+    )
+    return dict.fromkeys(either, TEXT)
 
 
 def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:

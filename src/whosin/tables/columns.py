@@ -171,7 +171,8 @@ def _numbers(values: NDArray[np.float64], kind: Kind, holds: str, place: str = "
     if place and endless.any():
         row = int(np.argmax(endless))
         raise InputError(
-            f"{place} must hold finite numbers, got {values[row]} in row {row} ({int(endless.sum())} such rows)"
+            f"{place} must hold finite numbers, got {values[row]} in row {row} ({int(endless.sum())} such rows); "
+            "put missing cells in their place"
         )
     plain[gone] = np.nan
     return nothing(len(plain)) if gone.all() else Column(kind, holds, plain)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -17,7 +18,11 @@ from whosin.errors import InputError, check_choice, check_whole
 
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Cells that are missing wherever they stand, blanks around them aside."""
-WORDS = ("?", "-", "--", ".", "N/A", "n/a", "na", "#N/A", "NULL", "Null", "None", "none")
+WORDS = (
+    "?", "-", "--", ".", "N/A", "n/a", "na", "N.A.", "n.a.", "#N/A", "#NA", "<NA>", "NaT", "NAN", "-nan", "NULL",
+    "Null", "(null)", "[NULL]", r"\N", "None", "none", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!",
+    "#NAME?", "#NV",
+)  # fmt: skip
 """Cells that are missing among numbers and dates; among labels they are labels."""
 WITH_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+(,\d+)?|\d+(,\d+)?|,\d+)([eE][+-]?\d+)?$"
 """Numbers with decimal commas, in which points separate thousands."""
@@ -31,7 +36,8 @@ _BLANK_ENDINGS = (".txt", ".data", ".dat")
 """Endings of files whose cells may be separated by blanks."""
 _FEWEST_BLANK_CELLS = 3
 _HEAD_ROWS = 200
-_MOST_TITLES = 10
+MOST_TITLES = 10
+"""Lines, or rows of a sheet, above a table that may be left out."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _OLD = "cp1252"
 
@@ -80,10 +86,10 @@ class Dialect:
         Rows below must have three cells where these are separated by commas, which may also be decimal signs.
         """
         separator = self.separator or _separator(head, whole, ending)
-        if len(sizes := {len(row) for row in first_rows(head, whole, separator)}) == 1 and sizes != {1}:
+        if _width(first_rows(head, whole, separator)) > 1:
             return 0
         marks: tuple[str, ...] = _SEPARATORS if self.separator is None else (self.separator,)
-        lines = head.split("\n", _MOST_TITLES + 1)
+        lines = head.split("\n", MOST_TITLES + 1)
         for count in range(1, len(lines)):
             marks = tuple(mark for mark in marks if mark not in lines[count - 1])
             for mark in marks:
@@ -98,7 +104,7 @@ class Dialect:
         rows = first_rows(head, whole, separator)
         after = [cell for row in rows for cell in row[1:]]
         blanks = bool(after) and all(cell.startswith(" ") for cell in after)
-        header = _has_names(rows) if self.header is None else self.header
+        header = has_names(rows) if self.header is None else self.header
         return replace(self, separator=separator, header=header, blanks=blanks)
 
 
@@ -218,7 +224,7 @@ def first_rows(head: str, whole: bool, separator: str) -> list[list[str]]:
     if not whole:
         head = head[: head.rfind("\n") + 1] or head
     if separator == " ":
-        return [line.split() for line in head.split("\n", _HEAD_ROWS)[:_HEAD_ROWS] if line.strip()]
+        head = single_blanks(head.encode()).decode()
     reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
     try:
         return [row for row in islice(reader, _HEAD_ROWS) if row]
@@ -226,31 +232,76 @@ def first_rows(head: str, whole: bool, separator: str) -> list[list[str]]:
         return []
 
 
+def single_blanks(data: bytes) -> bytes:
+    """Return lines whose cells are separated by any number of blanks with one between them."""
+    return re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many cells all rows have, 0 if they differ; the first may be made whole (:func:`whole_names`)."""
+    sizes = {len(row) for row in rows[1:]} or {len(row) for row in rows}
+    if len(sizes) != 1:
+        return 0
+    (size,) = sizes
+    fits = len(rows[0]) == size or (size > 1 and len(whole_names(rows)) == size)
+    return size if fits else 0
+
+
+def _has_blanks(head: str, whole: bool) -> bool:
+    """Whether blanks divide all first rows into equally many cells, or several blanks stand between cells in each."""
+    lines = [line for line in head.split("\n")[: None if whole else -1] if line.strip()]
+    aligned = all(re.search(r"\S {2,}\S", line) for line in lines[:_HEAD_ROWS])
+    return aligned or _width(first_rows(head, whole, " ")) >= _FEWEST_BLANK_CELLS
+
+
+def whole_names(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the first row with as many cells as the others have, if one is missing, or one is too many and empty.
+
+    R leaves out the name of the first column, which numbers rows; other programs end lines with a separator.
+    """
+    first, others = list(rows[0]), rows[1:]
+    if len(first) > 1 and others and all(len(row) == len(first) + 1 for row in others):
+        if all(not row[-1].strip() for row in others):
+            return [*first, ""]
+        title = not any(map(is_number, others[0])) and any(is_number(cell) for row in others for cell in row)
+        return first if title else ["", *first]
+    if others and not first[-1].strip() and all(len(row) == len(first) - 1 for row in others):
+        return first[:-1]
+    return first
+
+
 def _separator(head: str, whole: bool, ending: str) -> str:
-    """Return the first separator that divides all first rows into equally many cells, at least two."""
+    """Return the first separator that divides all first rows into equally many cells, at least two.
 
-    def width(mark: str) -> int:
-        sizes = {len(row) for row in first_rows(head, whole, mark)}
-        return sizes.pop() if len(sizes) == 1 else 0
-
-    fallback = "\t" if ending == ".tsv" else ","
-    found = next((mark for mark in _SEPARATORS if width(mark) > 1), None)
-    if found is None and ending in _BLANK_ENDINGS and width(" ") >= _FEWEST_BLANK_CELLS:
+    If there is none, the first that is in all of them, so that an error names the line that has other cells.
+    """
+    rows = {mark: first_rows(head, whole, mark) for mark in _SEPARATORS}
+    found = next((mark for mark in _SEPARATORS if _width(rows[mark]) > 1), None)
+    if found is None and ending in _BLANK_ENDINGS and _has_blanks(head, whole):
         return " "
-    return found or fallback
+    in_all = (mark for mark in "\t;|" if len(rows[mark]) > 1 and min(map(len, rows[mark])) > 1)
+    return found or next(in_all, "\t" if ending == ".tsv" else ",")
 
 
-def _has_names(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row has names: not if it is all numbers, or some numbers beside labels that rows repeat."""
+def has_names(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row has names: not if it is all numbers, or some numbers beside labels that rows repeat.
+
+    Numbers are names if they count at least three columns from 0 on.
+    """
     if not rows:
         return True
     first, *rest = rows
     numbers = [is_number(cell) for cell in first]
     if all(numbers):
-        return False
+        return bool(rest) and are_counted(first)
     labels = {place: cell for place, cell in enumerate(first) if not numbers[place] and cell.strip()}
     repeated = any(len(row) > place and row[place] == cell for place, cell in labels.items() for row in rest)
     return not (any(numbers) and (repeated or len(set(labels.values())) < len(labels)))
+
+
+def are_counted(cells: Sequence[str]) -> bool:
+    """Whether at least three cells are the numbers from 0 on, as frames name columns that have no names."""
+    return len(cells) > 2 and list(cells) == [str(i) for i in range(len(cells))]
 
 
 def is_number(cell: str) -> bool:
@@ -260,3 +311,19 @@ def is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def column_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the names of columns, the second of two equal ones with a number, and remarks."""
+    names: list[str] = []
+    remarks = []
+    for i, cell in enumerate(cells):
+        name = given = cell.strip() or f"column {i}"
+        number = 0
+        while name in names:
+            number += 1
+            name = f"{given}.{number}"
+        if number:
+            remarks.append(f"column {i} is called {name!r}, as {given!r} is there already")
+        names.append(name)
+    return names, remarks

@@ -41,8 +41,18 @@ def frame_from_lines(data: bytes, origin: str) -> tuple[pl.DataFrame, NDArray[np
         frame = None
     if frame is None or frame.height != len(lines) or any(dtype.is_nested() for dtype in frame.dtypes):
         rows = [_parsed(data_lines[line - 1], f"{origin} line {line}") for line in lines]
-        frame = _frame(rows, origin)
-    return frame, lines
+        return _frame(rows, origin), lines
+    return frame.select(_names(data_lines, frame.width)), lines
+
+
+def _names(lines: Sequence[bytes], many: int) -> list[str]:
+    """Return the fields in the order in which they first occur, which polars keeps for few fields only."""
+    names: dict[str, None] = {}
+    for line in lines:
+        if len(names) == many:
+            break
+        names |= dict.fromkeys(json.loads(line) if line.strip() else ())
+    return list(names)
 
 
 def _frame(rows: Sequence[dict[str, Any]], origin: str) -> pl.DataFrame:

@@ -20,8 +20,8 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_choice, missing_extra
-from whosin.tables.cells import dates_in
+from whosin.errors import InputError, InputTypeError, check_choice
+from whosin.tables.cells import read_texts
 from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.json_lines import frame_from_lines
@@ -30,6 +30,7 @@ from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.quiet_polars import without_panics
 from whosin.tables.table import Places, Table, place_of
 from whosin.tables.text import series_from_text
+from whosin.tables.workbooks import series_from_sheet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +40,15 @@ TEXT = (".csv", ".tsv", ".txt", ".data", ".dat")
 _LINES = (".jsonl", ".ndjson", ".json")
 _EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
 _PACKED: dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_NO_TEXT = {
+    rb"PK\x03\x04": "a workbook or a zip; .xlsx or .zip must be its ending",
+    rb"PAR1": "a Parquet file; .parquet must be its ending",
+    rb"ARROW1": "an Arrow file; .arrow must be its ending",
+    rb"\x1f\x8b": "a gzip; .gz must follow its ending",
+    rb"(?i)(\xef\xbb\xbf)?<(!doctype|html|\?xml|table)": "a web page or XML, no table; save the table itself as CSV",
+    rb'(\[\s*)?\{\s*"': "JSON; .json or .jsonl must be its ending",
+}
+"""How files start that text is taken for, and what they are."""
 _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", ".npz")
 
 
@@ -197,9 +207,10 @@ def _read(path: Path, dialect: Dialect, raw: Sequence[str] = (), sheet: str | No
         unknown = [] if known else ["it was read as text, by its content"]
         return _Read(series, [*unknown, *remarks], Places("line", lines))
     if ending in _LINES:
-        return _read_lines(_bytes(path), path.name)
+        return _read_lines(_bytes(path), path.name, dialect, raw)
     if ending in _EXCEL:
-        return _read_sheet(path, sheet)
+        series, remarks, rows = series_from_sheet(path, sheet, dialect, raw)
+        return _Read(series, remarks, Places("sheet row", rows))
     if ending in (".npy", ".npz"):
         return _Read(series_of(_load_array(path), path.name))
     return _Read(series_of(_load_frame(path, ending), path.name))
@@ -232,10 +243,23 @@ def file_ending(path: Path) -> str:
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
             f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON also with "
-            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}; unpack other "
-            "archives first"
+            f"{', '.join(_PACKED)} or .zip behind it, or hold plain text, got {path.name!r}; save it as one of these "
+            "where it was made, as CSV or Parquet, or unpack it"
         )
+    if ending in TEXT:
+        _check_text(path)
     return ending
+
+
+def _check_text(path: Path) -> None:
+    """Refuse a file whose ending says text and whose first bytes say something else."""
+    if not path.is_file():
+        return
+    with unpacking(path), opened(path) as file:
+        head = file.read(2**10).lstrip()
+    found = next((kind for start, kind in _NO_TEXT.items() if re.match(start, head)), None)
+    if found is not None:
+        raise InputError(f"{path.name} must be separated text, got {found}")
 
 
 def _by_content(path: Path) -> str | None:
@@ -288,51 +312,31 @@ def unpacking(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _read_lines(data: bytes, origin: str) -> _Read:
-    """Read JSON: one object per row, with the same fields or some of them."""
+def _read_lines(data: bytes, origin: str, dialect: Dialect, raw: Sequence[str]) -> _Read:
+    """Read JSON: one object per row, with the same fields or some of them.
+
+    Text is read as a text file has it where that makes dates of it, or numbers beside words for missing cells; numbers
+    that are all written as text stay text.
+    """
+    import polars as pl
+
     frame, lines = frame_from_lines(data, origin)
-    return _Read(_with_dates(series_of(frame, origin)), (), None if lines is None else Places("line", lines))
-
-
-def _with_dates(series: dict[str, pl.Series]) -> dict[str, pl.Series]:
-    """Read text that is all dates in one form as such."""
-    import polars as pl
-
+    places = None if lines is None else Places("line", lines)
+    series = series_of(frame, origin)
     texts = [name for name, cells in series.items() if cells.dtype == pl.String]
-    dates = {name: read for name in texts if (read := dates_in(series[name])) is not None}
-    return {**series, **dates}
+    numerals = [name for name in texts if _all_numbers(series[name])]
+    read, remarks = read_texts(
+        series, dialect, [*raw, *numerals], lambda name, row: f"{origin} {place_of(places, row)} column {name!r}"
+    )
+    if dialect.missing is None:
+        read |= {name: series[name] for name in texts if read[name].dtype == pl.String}
+    return _Read(read, remarks, places)
 
 
-def _read_sheet(path: Path, sheet: str | None) -> _Read:
+def _all_numbers(cells: pl.Series) -> bool:
     import polars as pl
 
-    try:
-        import fastexcel
-    except ImportError as error:
-        raise missing_extra(f"{path.name} is a workbook, which needs fastexcel (or save it as CSV)", "excel") from error
-    try:
-        book = fastexcel.read_excel(path.read_bytes())
-        names = book.sheet_names
-        if sheet is not None and sheet not in names:
-            raise InputError(f"{path.name} has no sheet {sheet!r}; it has {', '.join(names)}")
-        chosen = names[0] if sheet is None else sheet
-        every = pl.read_excel(
-            io.BytesIO(path.read_bytes()),
-            sheet_name=chosen,
-            infer_schema_length=None,
-            raise_if_empty=False,
-            drop_empty_rows=False,
-        )
-        last = book.load_sheet(chosen, header_row=None, skip_rows=0).height
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path.name} must be a workbook, got something else or part of it: {error}") from None
-    filled = every.select(~pl.all_horizontal(pl.all().is_null())).to_series() if every.width else pl.Series([False])
-    if not filled.any():
-        raise InputError(f"{path.name} sheet {chosen!r} is empty; sheet= names another of {', '.join(names)}")
-    said = f"sheet {chosen!r} was read, the first of {len(names)}"
-    frame, numbers = every.filter(filled), np.arange(last - every.height, last)[filled.to_numpy()] + 1
-    remarks = [said] if sheet is None and len(names) > 1 else []
-    return _Read(_with_dates(series_of(frame, path.name)), remarks, Places("sheet row", numbers))
+    return cells.str.strip_chars().cast(pl.Float64, strict=False).null_count() == cells.null_count()
 
 
 def _load_frame(path: Path, ending: str) -> pl.DataFrame:

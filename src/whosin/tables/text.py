@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,18 @@ from numpy.typing import NDArray
 from whosin.errors import InputError
 from whosin.tables.cells import Cells, Facts, Forms
 from whosin.tables.columns import EXACT, for_each
-from whosin.tables.dialect import THOUSANDS, WITH_COMMA, Dialect, decoded, first_rows, is_number
+from whosin.tables.dialect import (
+    THOUSANDS,
+    WITH_COMMA,
+    Dialect,
+    are_counted,
+    column_names,
+    decoded,
+    first_rows,
+    is_number,
+    single_blanks,
+    whole_names,
+)
 from whosin.tables.table import check_names
 
 if TYPE_CHECKING:
@@ -75,6 +86,8 @@ class Layout:
     """For each column whether the first rows have a comma in it."""
     words: tuple[str, ...] = field(default=(), repr=False)
     """Words for missing cells, if there are some among these numbers."""
+    unnamed: tuple[str, ...] = field(default=(), repr=False)
+    """Columns whose name is empty: they are left out if all their cells are."""
 
     @classmethod
     def of(cls, data: bytes, origin: str, dialect: Dialect, ending: str) -> Layout:
@@ -85,26 +98,38 @@ class Layout:
         for _ in range(dialect.skip_lines):
             start = data.find(b"\n", start) + 1 or len(data)
         start, line, head, whole = _head(data, start)
-        titles = 0 if dialect.skip_lines else dialect.titles(head, whole, ending)
+        unnamed: tuple[str, ...] = ()
+        asked, stated = dialect, re.match(r'"?sep=([^"\n])"?\n', head)  # for Excel
+        if stated and dialect.separator in (None, stated[1]):
+            dialect = replace(dialect, separator=stated[1])
+        titles = 1 if stated else 0 if dialect.skip_lines else dialect.titles(head, whole, ending)
         if titles:
             below = len("\n".join(head.split("\n", titles)[:titles]).encode()) + 1
             start, line, head, whole = _head(data, start + below)
         found = dialect.recognised(head, whole, ending)
         rows = first_rows(head, whole, str(found.separator))
-        remarks = _remarks(dialect, found, ending)
+        remarks = _remarks(asked, found, ending)
         if titles:
             remarks.insert(0, f"lines before line {line} were left out: they are no part of the table")
         if not rows:
             raise InputError(f"{origin} line {line} must have names or numbers, got a line that cannot be read")
         if not found.header:
-            names, end, line_end = [f"column {i}" for i in range(len(rows[0]))], start, line
+            names, end, line_end = column_names([""] * len(rows[0]))[0], start, line
         else:
-            names, repeated = _names(rows.pop(0))
+            given = whole_names(rows)
+            if given[0] == "" and len(given) > len(rows[0]):
+                remarks.append("its first line has a name less than rows have cells: the first column has none")
+            if asked.header is None and are_counted(given):
+                remarks.append("its first line counts the columns, and was taken as names")
+            names, repeated = column_names(given)
+            unnamed = tuple(name for name, cell in zip(names, given, strict=True) if not cell.strip())
+            rows.pop(0)
             remarks += repeated
             end, line_end = _after_names(data, start, line, str(found.separator))
         check_names(names, origin)
         columns = list(zip(*(row for row in rows if len(row) == len(names)), strict=True)) or [()] * len(names)
-        return cls(origin, found, tuple(names), end, line_end, tuple(remarks), *_numbers_in(columns, found))
+        numeric = _numbers_in(columns, found)
+        return cls(origin, found, tuple(names), end, line_end, tuple(remarks), *numeric, unnamed)
 
     @property
     def separator(self) -> str:
@@ -115,6 +140,11 @@ class Layout:
         """Read some columns as text, whatever they hold."""
         numeric = (number and name not in names for number, name in zip(self.numeric, self.names, strict=True))
         return replace(self, numeric=tuple(numeric))
+
+    def forms(self, facts: Mapping[str, Facts], raw: Sequence[str]) -> Forms:
+        """Choose the form of every column that has a name or a cell."""
+        kept = {name: fact for name, fact in facts.items() if name not in self.unnamed or fact.known or fact.words}
+        return Forms.of(kept or facts, self.dialect, raw)
 
     def facts(self, name: str, column: Cells) -> Facts:
         """Say what a column, or a piece of it, can be read as; numbers were read with the decimal sign."""
@@ -158,13 +188,13 @@ def series_from_text(
     layout, cells, lines = found
     rows = len(lines)
     facts = for_each(lambda name: layout.facts(name, cells[name]), layout.names, rows)
-    forms = Forms.of(dict(zip(layout.names, facts, strict=True)), layout.dialect, raw)
+    forms = layout.forms(dict(zip(layout.names, facts, strict=True)), raw)
 
     def where(name: str, row: int) -> str:
         return f"{origin} line {lines[row]} column {name!r}"
 
-    read = for_each(lambda name: forms.read(name, cells[name], where), layout.names, rows)
-    return dict(zip(layout.names, read, strict=True)), [*layout.remarks, *forms.remarks], lines
+    read = for_each(lambda name: forms.read(name, cells[name], where), list(forms.chosen), rows)
+    return dict(zip(forms.chosen, read, strict=True)), [*layout.remarks, *forms.remarks], lines
 
 
 def _read_in_place(path: Path, origin: str, dialect: Dialect, ending: str, raw: Sequence[str]) -> _Found | None:
@@ -200,11 +230,6 @@ def _read_in_memory(data: bytes, origin: str, dialect: Dialect, ending: str, raw
     return layout, cells, np.concatenate([part for _, part in parts])
 
 
-def single_blanks(data: bytes) -> bytes:
-    """Return lines whose cells are separated by any number of blanks with one between them."""
-    return re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", data))
-
-
 def _remarks(asked: Dialect, found: Dialect, ending: str) -> list[str]:
     """Say what was recognised, where a reader may want to know."""
     said = []
@@ -214,22 +239,6 @@ def _remarks(asked: Dialect, found: Dialect, ending: str) -> list[str]:
     if asked.header is None and not found.header:
         said.append("its first line was taken as a row, not as names")
     return said
-
-
-def _names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names of columns, the second of two equal ones with a number, and remarks."""
-    names: list[str] = []
-    remarks = []
-    for i, cell in enumerate(cells):
-        name = given = cell.strip() or f"column {i}"
-        number = 0
-        while name in names:
-            number += 1
-            name = f"{given}.{number}"
-        if number:
-            remarks.append(f"column {i} is called {name!r}, as {given!r} is there already")
-        names.append(name)
-    return names, remarks
 
 
 def _after_names(data: bytes, start: int, line: int, separator: str) -> tuple[int, int]:
@@ -429,28 +438,59 @@ def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataF
     """Yield the cells of odd rows as text, as the csv module reads them, and their lines, block by block."""
     import polars as pl
 
-    reader = csv.reader(_lines(file), delimiter=layout.separator)
-    numbered = _checked_rows(reader, layout)
+    numbered = _checked_rows(_lines(file), layout)
     while block := list(islice(numbered, _BLOCK_ROWS)):
         columns = zip(*(row for row, _ in block), strict=True)
         frame = pl.DataFrame([pl.Series(str(i), cells, dtype=pl.String) for i, cells in enumerate(columns)])
         yield frame, np.array([line for _, line in block])
 
 
-def _checked_rows(reader: Any, layout: Layout) -> Iterator[tuple[list[str], int]]:
+def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[str], int]]:
     """Yield rows that are not blank with the line on which each starts."""
-    width, line = len(layout.names), layout.first_line
+    line, read, text = layout.first_line, [], ""
+
+    def lines() -> Iterator[str]:
+        for part in file:
+            read.append(part)
+            yield part
+
+    reader = csv.reader(lines(), delimiter=layout.separator)
     try:
         for row in reader:
-            if row and len(row) != width:
-                more = "; if the first lines are no part of the table, skip_lines=1 (or more) leaves them out"
-                more = more if width == 1 or line == layout.first_line else ""
-                raise InputError(
-                    f"{layout.origin} line {line} must have {width} cells like line {layout.first_line - 1 or 1}, "
-                    f"separated by {layout.separator!r}, got {len(row)}{more}"
-                )
+            if row and len(row) != len(layout.names):
+                raise InputError(_other_cells(row, line, layout))
             if row:
                 yield row, line
-            line = layout.first_line + reader.line_num
+            text, start, line = "".join(read), line, layout.first_line + reader.line_num
+            read.clear()
     except csv.Error as error:
         raise InputError(f"{layout.origin} line {line} cannot be read: {error}") from None
+    if _opens_a_quote(text, layout.separator):
+        raise InputError(
+            f"{layout.origin} line {start} must close its quote, got none to the end of the file; "
+            "a quote that is part of a cell is written twice, in quotes"
+        )
+
+
+def _other_cells(row: Sequence[str], line: int, layout: Layout) -> str:
+    """Say what may be wrong with a row of more or fewer cells."""
+    width = len(layout.names)
+    if width == 1 or line == layout.first_line:
+        way = "if the first lines are no part of the table, skip_lines=1 (or more) leaves them out"
+    elif len(row) < width:
+        way = "a missing cell needs its separator too; remove the line if it is no row of the table"
+    else:
+        way = "cells with a separator in them stand in double quotes, and a quote in them is written twice"
+    return (
+        f"{layout.origin} line {line} must have {width} cells like line {layout.first_line - 1 or 1}, "
+        f"separated by {layout.separator!r}, got {len(row)}; {way}"
+    )
+
+
+def _opens_a_quote(text: str, separator: str) -> bool:
+    """Whether the text of the last row ends within a quote."""
+    try:
+        list(csv.reader([text], delimiter=separator, strict=True))
+    except csv.Error as error:
+        return "end of data" in str(error)
+    return False

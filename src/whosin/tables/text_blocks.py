@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError
 from whosin.tables.cells import Cells, Facts, Forms
-from whosin.tables.dialect import Dialect, recognised_encoding
-from whosin.tables.text import Layout, Piece, irregular_frames, single_blanks
+from whosin.tables.dialect import Dialect, recognised_encoding, single_blanks
+from whosin.tables.text import Layout, Piece, irregular_frames
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,7 +63,7 @@ class TextBlocks:
             facts = {name: facts[name] + layout.facts(name, columns[name]) for name in layout.names}
         if not some:
             raise InputError(f"{origin} has names but no rows")
-        forms = Forms.of(facts, layout.dialect, raw)
+        forms = layout.forms(facts, raw)
         said = () if remark is None else (remark,)
         return cls(open_file, encoding, layout, forms, (*said, *layout.remarks, *forms.remarks))
 
@@ -78,7 +78,7 @@ class TextBlocks:
             def where(name: str, row: int, lines: Lines = lines) -> str:
                 return f"{layout.origin} line {lines[row]} column {name!r}"
 
-            read = {name: self.forms.read(name, cells, where) for name, cells in columns.items()}
+            read = {name: self.forms.read(name, columns[name], where) for name in self.forms.chosen}
             yield pl.DataFrame(
                 [(cells.cast(pl.String) if name in texts else cells).alias(name) for name, cells in read.items()]
             )

@@ -15,7 +15,7 @@ from fastapi import Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from whosin.errors import InputError
+from whosin.errors import InputError, must_be
 from whosin.numerics.rounding import clean
 from whosin.parallel.bar import seconds_left
 from whosin.web.access import Access, Password
@@ -283,4 +283,4 @@ def in_words(errors: Sequence[Any]) -> str:
     """Return the first thing that is wrong with what came in, in one line."""
     first = errors[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("query", "body", "path"))
-    return clean(f"{place[:80]}: {first['msg']}" if place else first["msg"])
+    return clean(f"{place[:80] or 'the request'} {must_be(first)}")

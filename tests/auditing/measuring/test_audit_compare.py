@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,23 +73,21 @@ def test_every_kind_of_guarantee(guarantee):
 
 
 def test_true_promises_are_not_called_violated():
-    """Independent scores from a mechanism that meets its promise with equality: false alarms at most 5 %."""
+    """Independent scores from a mechanism that meets its promise with equality: false alarms at most 5 %.
+
+    At a level of 20 % the limit is near enough to the truth to miss it now and then.
+    """
     rng = np.random.default_rng(1)
-    alarms = above = 0
+    alarms = above = missed = 0
     for run in range(40):
         a = audit(*response(rng, 250, 1.0), rng=run, assignment="independent trainings")
         found = a.compare(wi.PureDP(1.0))
         alarms += found.verdict == "violated"
         above += found.epsilon_lower > 1.0
+        missed += replace(a, confidence_level=0.2).compare(wi.PureDP(1.0)).epsilon_lower > 1.0
     for misses in (alarms, above):
         assert binomtest(misses, 40, 0.05, alternative="greater").pvalue > 1e-4
-
-
-def test_limit_on_epsilon_is_not_idle():
-    """At a level of 20 % the limit is near enough to the truth to miss it now and then."""
-    rng = np.random.default_rng(1)
-    audits = (audit(*response(rng, 250, 1.0), rng=run, confidence_level=0.2) for run in range(30))
-    assert sum(a.compare(wi.PureDP(1.0)).epsilon_lower > 1.0 for a in audits) > 0
+    assert missed > 0
 
 
 def test_delta_lowers_epsilon():

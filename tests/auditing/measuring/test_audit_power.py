@@ -11,15 +11,15 @@ from whosin.numerics.differences import gain_lower
 
 
 def power(advantage, n, m, delta):
-    """Probability, by enumeration, that the exact lower limit at δ/2 of a known attack is above 0."""
-    chance = 0.0
+    """Probability, by enumeration, that the exact lower limit at δ/2 of a known attack is above 0.
+
+    The more outsiders are accused, the more members must be found.
+    """
+    chance, least = 0.0, 0
     for accused in range(m + 1):
-        low, high = 0, n + 1
-        while low < high:
-            middle = (low + high) // 2
-            shows = middle <= n and gain_lower(middle, n, accused, m, delta / 2) > 0.0
-            low, high = (low, middle) if shows or middle > n else (middle + 1, high)
-        chance += binom.pmf(accused, m, (1 - advantage) / 2) * binom.sf(low - 1, n, (1 + advantage) / 2)
+        while least <= n and gain_lower(least, n, accused, m, delta / 2) <= 0.0:
+            least += 1
+        chance += binom.pmf(accused, m, (1 - advantage) / 2) * binom.sf(least - 1, n, (1 + advantage) / 2)
     return chance
 
 

@@ -37,6 +37,13 @@ def test_contract_of_the_json():
     assert 0 < seen["smallest_visible"] < 1
 
 
+def test_an_attack_is_one_line():
+    attack = AUDIT.attack
+    line = f"{attack.candidate}: {attack.found} of {attack.members} members found"
+    assert repr(attack).startswith(line)
+    assert str(attack) == repr(attack)
+
+
 def test_excess_is_what_the_query_adds():
     for side in ("estimate", "lower", "upper"):
         assert getattr(AUDIT.excess, side) == pytest.approx(getattr(AUDIT.advantage_at_prior, side) - 0.5)

@@ -91,6 +91,7 @@ WRONG = [
     ({}, {"columns": ["member"]}, "columns must be scores, got 'member'"),
     ({"text": ["x"] * 120}, {}, "must have columns of numbers as scores, got text; name the columns"),
     ({}, {"groups": ["score"]}, "must have columns of numbers as scores, got none"),
+    ({"typo": [f"{n / 7}" for n in range(119)] + ["0,5x"]}, {}, "row 119 column 'typo' must be a number as most of"),
     ({"other": [1.0] * 119 + [None]}, {}, "row 119 column 'other' must have a score, got a missing cell"),
 ]
 

@@ -372,8 +372,12 @@ def test_regressors_and_weights():
         plain = ReferenceModels.train(estimator, X[:120], CLEAN[:120] % 2, models=4, rng=0).logits
         assert weighted[:, :60].mean() > plain[:, :60].mean() - 1.0
         assert not np.allclose(weighted, plain)
-    for wrong in (weights[:3], -weights, np.full(120, np.nan)):
-        with pytest.raises(InputError, match="sample_weight must be 120 numbers"):
+    for wrong, says in (
+        (weights[:3], "120 numbers, got shape .3,."),
+        (0.5 - weights, "at least 0, got -0.5 in row 0"),
+        (np.full(120, np.nan), "finite numbers.*got nan in row 0"),
+    ):
+        with pytest.raises(InputError, match=f"sample_weight must be .*{says}"):
             small(sample_weight=wrong)
     with pytest.raises(InputTypeError, match="sample_weight must be numbers"):
         small(sample_weight=["x"] * 120)

@@ -54,8 +54,11 @@ def test_what_is_promised_under_add_remove_is_tested_by_pairs_where_the_size_was
     assert compare_by_chance(answers(2.0, 60, 0), wi.PureDP(0.1), coins=True, alpha=0.05, seed=0) is None
 
 
-def release(epsilon, size, seed, *, persons=False):
-    """A pool, fair coins, and a release that shows rows, but for a cell, by randomised response: ε-DP in the coins."""
+def release(epsilon, size, seed, *, persons=False, whole=False):
+    """A pool, fair coins, and a release that shows rows by randomised response, but for a cell: ε-DP in the coins.
+
+    With ``whole`` it shows whole rows, held-out ones too.
+    """
     rng = np.random.default_rng(seed)
     pool = pl.DataFrame({f"c{i}": rng.integers(0, 1000, size) for i in range(4)})
     units = size // 2 if persons else size
@@ -64,7 +67,8 @@ def release(epsilon, size, seed, *, persons=False):
     told = coins == (rng.random(units) < 1 / (1 + math.exp(-epsilon)))
     pool = pool.with_columns(who=owner) if persons else pool
     inside = coins[owner]
-    shown = pool.filter(told[owner]).with_columns(c3=pl.lit(5))  # no held-out row word for word
+    shown = pool.filter(told[owner])
+    shown = shown if whole else shown.with_columns(c3=pl.lit(5))  # no held-out row word for word
     return pool.filter(inside), pool.filter(~inside), shown.drop("who") if persons else shown
 
 
@@ -79,6 +83,23 @@ def test_a_release_of_a_table(assignment):
     assert kept.verdict != "violated"
     assert "does not confirm it" in kept.text
     assert broken.compare(wi.PureDP(0.4), assignment="unknown").verdict != "violated"
+
+
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
+def test_a_release_that_repeats_held_out_rows_may_refute_a_promise():
+    """There is no verdict on whom the attack finds; the coins were tossed all the same, and are guessed as promised."""
+    refuted = []
+    for seed in range(6):
+        found = wi.audit_synthetic(*release(2.0, 400, seed, whole=True), assignment="coins", confidence_level=0.8)
+        refuted.append(found.compare(wi.PureDP(2.0)).verdict == "violated")
+    assert binomtest(sum(refuted), 6, 0.2, alternative="greater").pvalue > 1e-3
+    train, holdout, shown = release(2.0, 1000, 0, whole=True)
+    broken = wi.audit_synthetic(train, holdout, shown, assignment="coins")
+    assert broken.verdict.state == "no verdict"
+    assert broken.compare(wi.PureDP(1.0)).verdict == "violated"
+    assert broken.compare(wi.PureDP(1.0), assignment="unknown").verdict != "violated"
+    mixed = wi.audit_synthetic(train, pl.concat([holdout, train[:200]]), shown, assignment="coins")
+    assert mixed.compare(wi.PureDP(1.0)).verdict != "violated"
 
 
 def test_people_are_the_coins():

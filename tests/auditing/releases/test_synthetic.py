@@ -56,9 +56,14 @@ def tables():
     return train, holdout, copied(train, rng, 0.5), people(1500, rng)
 
 
-def test_finds_copied_people_and_names_them(tables):
-    train, holdout, leaky, _ = tables
-    found = wi.audit_synthetic(train, holdout, leaky, rng=1)
+@pytest.fixture(scope="module")
+def leak(tables):
+    return wi.audit_synthetic(*tables[:3], rng=1)
+
+
+def test_finds_copied_people_and_names_them(tables, leak):
+    train, _, leaky, _ = tables
+    found = leak
     assert 0.35 < found.advantage.lower <= found.advantage.estimate <= 0.55
     taken = set(train.sample(750, random_state=3).index)
     named = [row["index"] for row in found.individual.highest(100, "member")]
@@ -167,9 +172,8 @@ def test_density_ratio_takes_a_reference(tables):
     )
 
 
-def test_release_size_grows_and_answers(tables):
-    train, holdout, leaky, _ = tables
-    curve = wi.audit_synthetic(train, holdout, leaky, rng=1).release_size
+def test_release_size_grows_and_answers(tables, leak):
+    leaky, curve = tables[2], leak.release_size
     assert curve.sizes[-1] == len(leaky)
     assert curve.advantages[-1].lower > 0.3
     assert curve.advantages[0].estimate < 0.15
@@ -219,7 +223,8 @@ def test_groups_named_and_found(tables):
 
 def test_groups_of_a_column_that_is_not_compared(tables):
     train, holdout, leaky, _ = (part.head(300) for part in tables)
-    found = wi.audit_synthetic(train, holdout, leaky, columns=["age", "job"], groups=["sex", "sex"], rng=0)
+    compared = ["age", "job"]
+    found = wi.audit_synthetic(train, holdout, leaky, query="nearest", columns=compared, groups=["sex", "sex"], rng=0)
     assert [row.name for row in found.groups] == ["sex=f", "sex=m"]
     with pytest.raises(InputError, match="no column 'height'"):
         wi.audit_synthetic(train, holdout, leaky, groups="height")
@@ -295,7 +300,7 @@ def test_a_holdout_of_another_population_is_called_out(tables):
     train, holdout, _, fresh = tables
     other = holdout.assign(income=holdout["income"] * 3)
     with pytest.warns(AssumptionWarning, match=r"differ even without the release \(columns?: income"):
-        found = wi.audit_synthetic(train, other, fresh, rng=0)
+        found = wi.audit_synthetic(train, other, fresh, query="nearest", rng=0)
     assert found.records_alone.differs
     assert found.records_alone.columns == ("income",)
     assert not found.dependence.found
@@ -320,15 +325,17 @@ def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
     train, holdout, _, fresh = tables
     other = holdout.assign(job=holdout["job"].astype(str) + ".")
     with pytest.warns(AssumptionWarning, match="share no label of 'job'"):
-        found = wi.audit_synthetic(train, other, fresh, rng=0)
+        found = wi.audit_synthetic(train, other, fresh, query="nearest", rng=0)
     assert found.verdict.state == "no verdict"
     assert "write it in one way in both, or leave it out" in found.verdict.sentence
-    assert wi.audit_synthetic(train, other, fresh, ignore=["job"], rng=0).verdict.state != "no verdict"
+    without = wi.audit_synthetic(train, other, fresh, query="nearest", ignore=["job"], rng=0)
+    assert without.verdict.state != "no verdict"
     gone = holdout.assign(job=None)  # "?" in one file, nothing in the other
     with pytest.warns(AssumptionWarning, match="share no label of 'job'"):
-        assert wi.audit_synthetic(train.assign(job="?"), gone, fresh, rng=0).verdict.state == "no verdict"
+        found = wi.audit_synthetic(train.assign(job="?"), gone, fresh, query="nearest", rng=0)
+    assert found.verdict.state == "no verdict"
     few = [pd.DataFrame({"a": [f"{side}{i}" for i in range(9)], "x": range(9)}) for side in "pqr"]
-    assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], rng=0).problem)
+    assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], query="nearest", rng=0).problem)
 
 
 def test_a_reference_is_used(tables):
@@ -341,7 +348,7 @@ def test_shared_rows_are_counted(tables):
     train, holdout, _, fresh = tables
     mixed = pd.concat([train.head(60), holdout.iloc[60:]], ignore_index=True)
     with pytest.warns(AssumptionWarning, match="Rows on one side are repeated on the other"):
-        found = wi.audit_synthetic(train, mixed, fresh, rng=0)
+        found = wi.audit_synthetic(train, mixed, fresh, query="nearest", rng=0)
     assert found.shared_rows == 60
     assert found.dependence.straddling
     assert any("60 of the 1500 training rows equal" in line for line in found.assumes)
@@ -349,13 +356,14 @@ def test_shared_rows_are_counted(tables):
 
 def test_copies_are_counted(tables):
     train, holdout, _, _ = (part.head(200) for part in tables)
-    found = wi.audit_synthetic(train, holdout, pd.concat([train.head(50), holdout.head(20)]), rng=0)
+    release = pd.concat([train.head(50), holdout.head(20)])
+    found = wi.audit_synthetic(train, holdout, release, query="nearest", rng=0)
     assert found.copies == (50, 20)
-    cells = [part.astype(str).to_numpy() for part in (train, holdout, pd.concat([train.head(50), holdout.head(20)]))]
+    cells = [part.astype(str).to_numpy() for part in (train, holdout, release)]
     near = [int(((side[:, None] == cells[2][None]).sum(axis=2).max(axis=1) >= 4).sum()) for side in cells[:2]]
     assert found.near_copies == tuple(near)
     assert "50 of 200 members and 20 of 200 outsiders appear in the release word for word" in found.explain()
-    fewer = wi.audit_synthetic(train, holdout.head(120), pd.concat([train.head(50), holdout.head(20)]), rng=0)
+    fewer = wi.audit_synthetic(train, holdout.head(120), release, query="nearest", rng=0)
     assert fewer.copies_by_chance == fewer.to_dict()["copies"]["members_by_chance"] == pytest.approx(20 * 200 / 120)
     assert "chance alone would give about 33.3 of the members" in fewer.explain()
 
@@ -373,7 +381,7 @@ def test_to_dict_is_json_and_has_the_contract(tables):
 
 def test_plots(tables):
     train, holdout, leaky, _ = (part.head(300) for part in tables)
-    found = wi.audit_synthetic(train, holdout, leaky, groups="sex", rng=0)
+    found = wi.audit_synthetic(train, holdout, leaky, query="nearest", groups="sex", rng=0)
     for drawn in (found, found.release_size, found.individual, found.groups):
         assert drawn.plot() is not None
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from whosin.auditing.releases.matching.compiled import Tiles
 from whosin.auditing.releases.matching.match import Matcher, match_rows
 from whosin.auditing.releases.matching.measures import Batch, Columns
+from whosin.auditing.releases.matching.ordering import as_bytes, sorted_rows, steps_of
 from whosin.errors import InputError
 
 PARTS = ("matches", "weight", "soft", "distance", "second_distance", "copies")
@@ -119,12 +120,32 @@ def test_what_tiles_hold():
     ranks = np.linspace(-1.0, 0.99, 4, dtype=np.float32)
     columns = Columns.of([np.ones(4), np.ones(4)], [None, ranks], [None, ranks])
     both = np.stack([codes, codes], axis=1)
-    tiles = Tiles.of(columns, Batch(both, ranks[codes][:, None], ranks[codes][:, None], np.arange(256)))
+    tiles = Tiles.of(columns, Batch(both, ranks[codes][:, None], ranks[codes][:, None], np.arange(256)), [(1, 0, 8)])
     assert tiles.batch.rows.tolist() == [*range(192, 256), *range(128, 192), *range(64, 128), *range(64)]
     assert (tiles.near[0, 1:5] == 0).tolist() == np.eye(4, dtype=bool).tolist()
     levels = tiles.bytes[0, 1, ::64].astype(int)
     assert levels.tolist() == [0, 63, 126, 189]
     assert tiles.near[1, 100].tolist() == np.abs(levels - 100).tolist()
+
+
+def test_rows_are_sorted_by_what_tells_most():
+    """Rare values say more than common ones, and a constant nothing; each column brings all its bits, in turn."""
+    rng = np.random.default_rng(0)
+    numbers = [None, None, None, np.linspace(0.0, 1.0, 1000)]
+    sizes = 1, 2, 60, 1000
+    columns = Columns.of([np.full(size, np.log(size)) for size in sizes], numbers, ranked(numbers))
+    codes = np.stack([rng.integers(0, size, 500, dtype=np.int32) for size in sizes], axis=1)
+    steps = steps_of(columns, codes)
+    places = [min(place for place, step in enumerate(steps) if step[0] == column) for column in range(3)]
+    assert places == sorted(places, reverse=True)
+    for column in range(4):
+        own = [step[1:] for step in steps if step[0] == column]
+        assert [0, *(bits for _, bits in own)] == [*(before for before, _ in own), 8]
+    table = as_bytes(columns, codes, columns.ranks[0][codes[:, 3]][:, None])
+    order = sorted_rows(columns, table, [(3, 0, 3), (1, 0, 8), (3, 3, 8)])
+    # the low bits of categories come first: the bytes 1 and 2
+    known = sorted(range(500), key=lambda row: (table[row, 3] >> 5, table[row, 1] % 2, table[row, 3], row))
+    assert order.tolist() == known
 
 
 def test_copies_of_very_wide_rows_do_not_overflow():

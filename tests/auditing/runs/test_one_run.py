@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from null_audits import look_once
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 from scipy.stats import binom, binomtest
@@ -257,16 +258,20 @@ def response_run(rng, m, epsilon, delta=0.0):
 @pytest.mark.parametrize(
     ("run", "delta"), [(laplace_run, 0.0), (response_run, 0.0), (lambda *a: response_run(*a, 0.002), 0.002)]
 )
-def test_limit_is_above_epsilon_no_more_often_than_allowed(run, delta, guesses):
+def test_limit_is_above_epsilon_no_more_often_than_allowed(run, delta, guesses, monkeypatch):
     rng = np.random.default_rng(5)
-    epsilon, level, trials = 1.0, 0.8, 200
-    found = [
-        audit_one_run(*run(rng, 200, epsilon), guesses=guesses, delta=delta, confidence_level=level, rng=rng)
-        for _ in range(trials)
-    ]
-    misses = sum(a.epsilon_lower > epsilon for a in found)
-    assert binomtest(misses, trials, 1 - level, alternative="greater").pvalue > 1e-3
+    epsilon, level, trials, whole = 1.0, 0.8, 200, 30
+
+    def audits(count):
+        options = {"guesses": guesses, "delta": delta, "confidence_level": level, "rng": rng}
+        return [audit_one_run(*run(rng, 200, epsilon), **options) for _ in range(count)]
+
+    found = audits(whole)
     assert np.mean([a.epsilon_lower for a in found]) > 0.1
+    assert all((a.epsilon_lower > epsilon) == (a.p_value(epsilon) <= 1 - level) for a in found)
+    look_once(monkeypatch, epsilon)
+    misses = sum(a.epsilon_lower > epsilon for a in found + audits(trials - whole))
+    assert binomtest(misses, trials, 1 - level, alternative="greater").pvalue > 1e-3
 
 
 def test_ignoring_delta_would_be_wrong():

@@ -20,8 +20,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import whosin as wi
 from whosin.auditing.measuring import guesses
+from whosin.auditing.measuring.limits import gain_at_prior
 from whosin.auditing.runs import coin_limits, retrained, trainings
-from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead
+from whosin.auditing.runs.coin_attack import CoinAttack, scores_ahead, scores_crossed
 from whosin.errors import ImplicationError, InputError, InputTypeError
 from whosin.tables import as_table
 from whosin.training import GaussianCopula
@@ -149,15 +150,14 @@ def test_fisher_holds_a_curve_against_many_trainings():
 def test_scores_ahead_do_not_know_the_future():
     rng = np.random.default_rng(0)
     answers, coins = rng.normal(size=(14, 30, 2)), rng.random((14, 30)) < 0.5
-    scores, cuts = scores_ahead(answers, coins, 8, 2, "linear")
+    scores = scores_ahead(answers, coins, 8, 2, "linear")
     changed, other = answers.copy(), coins.copy()
     changed[12:], other[12:] = rng.normal(size=(2, 30, 2)), rng.random((2, 30)) < 0.5
-    again, cuts_again = scores_ahead(changed, other, 8, 2, "linear")
+    again = scores_ahead(changed, other, 8, 2, "linear")
     assert np.array_equal(scores[:4], again[:4])
-    assert np.array_equal(cuts[:4], cuts_again[:4])
     flipped = coins.copy()
     flipped[13] = ~flipped[13]
-    assert np.array_equal(scores_ahead(answers, flipped, 8, 2, "linear")[0], scores)
+    assert np.array_equal(scores_ahead(answers, flipped, 8, 2, "linear"), scores)
 
 
 def test_crossing_would_break_the_limits_and_looking_back_does_not():
@@ -166,9 +166,22 @@ def test_crossing_would_break_the_limits_and_looking_back_does_not():
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         answers, coins = rng.normal(size=(16, 40, 1)), rng.random((16, 40)) < 0.5
-        scores, _ = scores_ahead(answers, coins, 8, 1, "linear")
+        scores = scores_ahead(answers, coins, 8, 1, "linear")
         low += binom.sf(((scores > 0) == coins[8:]).sum() - 1, scores.size, 0.5) <= 0.1
     assert binomtest(low, trials, 0.1, alternative="greater").pvalue > 1e-3
+
+
+def test_log_odds_bring_their_threshold():
+    """Copies of .63 of the members: a threshold from known trainings would accuse more people than were copied."""
+    rng = np.random.default_rng(0)
+    coins = rng.random((40, 150)) < 0.5
+    copied = coins & (rng.random(coins.shape) < 0.63)
+    scores = scores_crossed(copied[:, :, None] + 0.01 * rng.normal(size=(40, 150, 1)), coins, 4, 1, "auto")
+    best = retrained.realised(copied, coins, cut=0.5)
+    assert retrained.realised(scores, coins).mean() > best.mean() - 0.02
+    odds = rng.normal(np.where(coins, 0.5, -0.5), 1.0)
+    often = gain_at_prior(0.7)
+    assert retrained.realised(odds, coins, often).mean() > retrained.realised(odds, coins, often, 0.0).mean() + 0.05
 
 
 def test_shrunken_laws_find_units_that_differ():

@@ -50,6 +50,31 @@ def convolutions(dense):
     )
 
 
+def sides(side, layers):
+    """Sides of an image after each layer."""
+    image, found = torch.zeros(1, 1, side, side), []
+    for layer in layers:
+        image = layer.build().to_empty(device="cpu")(image)
+        found.append(image.shape[-1])
+    return found
+
+
+def test_cifar10_layers_as_printed_do_not_fit():
+    """The generator ends at 40 and not at 32; the discriminator's fourth convolution finds one pixel."""
+    first, others = ConvTransposed(1, 1, 4, 1, 0), [ConvTransposed(1, 1, 4, 2, 1)] * 3
+    assert sides(2, [first, *others]) == [5, 10, 20, 40]
+    printed = Conv(1, 1, 5, 2, 0)
+    assert sides(32, [printed] * 3) == [14, 5, 1]
+    with pytest.raises(RuntimeError, match="Kernel size"):
+        sides(32, [printed] * 4)
+
+
+def test_skin_layers_as_printed_do_not_fit():
+    """The generator, without any padding, ends at 109 and not at 64; the discriminator fits."""
+    assert sides(4, [ConvTransposed(1, 1, 5, 2, 0)] * 4) == [11, 25, 53, 109]
+    assert sides(64, [Conv(1, 1, 5, 2, 0)] * 4) == [30, 13, 5, 1]
+
+
 def test_cifar10_layers_are_those_printed_but_for_one_padding():
     arch = architecture("cifar10")
     assert arch.generator_layers == (

@@ -191,6 +191,16 @@ def test_the_critic_takes_five_steps_for_each_of_the_generator():
     assert not torch.equal(start[0], weights(model)[0])
 
 
+def test_only_the_critic_ends_without_a_sigmoid():
+    """Far from the data a critic's output leaves [0, 1], the printed 'sigmoid' keeps the other discriminators there."""
+    far = {
+        model: model(ARCH, batch_size=16).fit(DIGITS, epochs=1, rng=0).discriminators[0](1e4 * DIGITS)
+        for model in (WGANGP, JSGAN)
+    }
+    assert np.abs(far[WGANGP]).max() > 1.0
+    assert 0.0 <= far[JSGAN].min() <= far[JSGAN].max() <= 1.0
+
+
 def test_the_gradient_penalty_of_a_linear_critic_is_known():
     critic = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(4, 1))
     with torch.no_grad():

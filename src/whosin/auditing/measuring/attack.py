@@ -147,7 +147,7 @@ class Candidate:
         return f"{rules[self.rule]} of {self.view.name}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attack:
     """Accuse every record whose score reaches the threshold; with its counts on the held-out part."""
 
@@ -171,6 +171,12 @@ class Attack:
     def accuses(self, values: Array) -> NDArray[np.bool_]:
         """Tell which values of the candidate's view are accused."""
         return np.asarray(self.candidate.score(values) >= self.threshold)
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.candidate}: {self.found} of {self.members} members found, {self.accused} of {self.non_members} "
+            "outsiders accused"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,15 +90,32 @@ def divided(table: Table, member_column: str, member_value: str | None = None) -
 def _naming(table: Table, name: str, inside: Flags) -> str | None:
     """Say in which way a column names the rows instead of scoring them, or return None."""
     values = table.column(name)
-    if table.kind(name) != "category":
-        if not np.all(np.isfinite(values) & (values == np.floor(values))):
-            return None
-        if name in _INDEX:
-            return "the index of a data frame"
-        if _running(values) or (_running(values[inside]) and _running(values[~inside])):
-            return "a running number"
+    if table.kind(name) == "category":
+        _check_no_number_lost(table, name, values)
+    elif not np.all(np.isfinite(values) & (values == np.floor(values))):
+        return None
+    elif name in _INDEX:
+        return "the index of a data frame"
+    elif _running(values) or (_running(values[inside]) and _running(values[~inside])):
+        return "a running number"
     unique = len(values) >= FEWEST_ROWS and len(set(values.tolist())) == len(values)
     return "different in every row" if unique else None
+
+
+def _check_no_number_lost(table: Table, name: str, values: NDArray[Any]) -> None:
+    """Refuse numbers with a few texts among them: left out as names of rows, the column would hide what it shows."""
+    texts = [row for row, value in enumerate(values) if not _is_number(value)]
+    if 0 < len(texts) < len(values) / 2:
+        place = f"{table.origin} {table.place(texts[0])} column {name!r}"
+        got = f"got {values[texts[0]]!r}; if it is no score, name the columns to use"
+        raise InputError(f"{place} must be a number as most of its cells are, {got}")
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return float(value) == float(value)
+    except (TypeError, ValueError):
+        return False
 
 
 def _running(values: NDArray[Any]) -> bool:

@@ -63,7 +63,7 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
         table = _table(_asked(model.predict_proba, X, name), len(labels))
     elif booster(model) or callable(getattr(model, "decision_function", None)):
         ask = booster(model) or model.decision_function
-        table = _from_margins(_asked(ask, X, name), len(labels))
+        table = _from_margins(_asked(ask, X, name), len(labels), _of_pairs(model))
     else:
         return _from_labels(np.asarray(_asked(_need(model), X, name)), labels)
     classes = np.asarray(getattr(model, "classes_", np.arange(table.shape[1])))
@@ -101,10 +101,12 @@ def regresses(model: Any, y: Any) -> bool:
     """
     if booster(model):
         return not _objective(model).startswith(("binary", "multi", "cross_entropy", "xentropy"))
-    if hasattr(model, "get_params"):
+    if hasattr(model, "__sklearn_tags__"):
         from sklearn.base import is_regressor
 
         return bool(is_regressor(model))
+    if hasattr(model, "_estimator_type"):
+        return bool(model._estimator_type == "regressor")
     plain = not any(hasattr(model, name) for name in ("predict_proba", "decision_function", "classes_"))
     values = np.asarray(y)
     return plain and values.dtype.kind == "f" and bool(np.any(values != np.floor(values)))
@@ -163,12 +165,22 @@ def _asked(method: Callable[[Any], Any], X: Any, name: str) -> Any:
         ) from error
 
 
-def _from_margins(given: Any, rows: int) -> Array:
+def _of_pairs(model: Any) -> int:
+    """Return how many classes there are if margins are those of pairs of them, as of an SVC that says "ovo"; else 0."""
+    model = getattr(model, "best_estimator_", model)
+    last = getattr(model, "steps", [("", model)])[-1][1]
+    return len(last.classes_) if getattr(last, "decision_function_shape", "") == "ovo" else 0
+
+
+def _from_margins(given: Any, rows: int, of_pairs: int = 0) -> Array:
     margins = np.asarray(given, dtype=np.float64)
     if margins.ndim not in (1, 2) or len(margins) != rows or not np.isfinite(margins).all():
         raise InputError(f"model must give {rows} rows of finite margins, got shape {margins.shape}")
     if margins.ndim == 1 or margins.shape[1] == 1:
         margins = np.column_stack([np.zeros(rows), margins])
+    elif of_pairs:
+        first, second = np.triu_indices(of_pairs, 1)
+        margins = margins @ (np.eye(of_pairs)[first] - np.eye(of_pairs)[second])
     weights = np.exp(margins - margins.max(axis=1, keepdims=True))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 

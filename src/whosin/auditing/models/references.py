@@ -637,6 +637,11 @@ def _weights(given: Any, size: int) -> Array:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputTypeError(f"sample_weight must be numbers, got {short_repr(given)}") from None
-    if weights.shape != (size,) or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InputError(f"sample_weight must be {size} numbers of at least 0, got shape {weights.shape}")
+    if weights.shape != (size,):
+        raise InputError(f"sample_weight must be {size} numbers, got shape {weights.shape}")
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise InputError(
+            f"sample_weight must be finite numbers of at least 0, got {weights[bad][0]} in row {bad.argmax()}"
+        )
     return weights

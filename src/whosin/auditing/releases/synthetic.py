@@ -163,13 +163,14 @@ class SyntheticAudit(Audit):
 
         One release comes from one training, which refutes a promise only where chance decided who was trained on: then
         every record is a canary (:mod:`whosin.auditing.releases.chance_split`), the answer may be "violated", and
-        ``epsilon_lower`` is a limit on the ε of the training.
+        ``epsilon_lower`` is a limit on the ε of the training. A release that repeats held-out rows allows no verdict,
+        but it may refute a promise: coins are coins, whatever the release does with those of records left out.
         """
         _check_one_training(assignment)
         if trainings != 1:
             raise InputError(f"trainings must be 1 for a release, which comes from one training, got {trainings!r}")
         found = super().compare(guarantee, assignment=assignment)
-        if found.assignment == "unknown" or self.problem is not None:
+        if found.assignment == "unknown" or not self._sides_hold:
             return found
         coins, experiment = found.assignment == "coins", self._splits.experiment
         tested = compare_by_chance(experiment, guarantee, coins=coins, alpha=self._delta, seed=self._splits.seed)
@@ -183,6 +184,13 @@ class SyntheticAudit(Audit):
             epsilon_lower=tested.epsilon_lower,
             delta=tested.delta,
         )
+
+    @property
+    def _sides_hold(self) -> bool:
+        """Whether nothing but the release speaks against the two sides."""
+        if self._material is None:
+            return self.problem is None
+        return self._material.sides_problem is None and not (self.dependence is not None and self.dependence.found)
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert, the verdict first."""
@@ -456,12 +464,12 @@ def audit_synthetic(
 def _sides(material: ReleaseAnswers, experiment: Experiment) -> tuple[Dependence | None, Drift | None]:
     """Compare the two sides without the release. Rows that repeat each other would pass for a difference."""
     pool, people = material.pool, experiment.people
-    if material.problem is not None or pool is None or min(pool.split, pool.size - pool.split) < 2:
+    if material.sides_problem is not None or pool is None or min(pool.split, pool.size - pool.split) < 2:
         return None, None
     if people is not None:
         pool = replace(pool, people=np.concatenate([people[0].number, len(people[0]) + people[1].number]))
     alike = dependence(pool, material.chance)
-    return alike, None if alike.found else drift(pool, material.chance)
+    return alike, None if alike.found or material.problem is not None else drift(pool, material.chance)
 
 
 def _pooled(experiment: Experiment, table: NDArray[Any]) -> NDArray[Any]:

@@ -105,6 +105,8 @@ class ReleaseAnswers:
     """Training rows, and held-out rows, that appear in the reference word for word."""
     problem: str | None = None
     """Why the held-out rows were not held out."""
+    sides_problem: str | None = None
+    """The same, as far as the two sides and the reference say it without the release."""
     copied: NDArray[np.bool_] | None = None
     """Which records the release repeats word for word."""
     nearly_copied: NDArray[np.bool_] | None = None
@@ -437,10 +439,12 @@ def _about_rows(
     """What the numbers of equal rows of the tables in memory say; a ``problem`` that is known already stays."""
     train, holdout, release, reference = rows["train"], rows["holdout"], rows.get("synthetic"), rows.get("reference")
     own = np.random.default_rng(chance.integers(2**63))
+    sides = problem or holdout_problem(train, holdout, None, reference, rng=own, fingerprints=fingerprints)
     return {
         "shared_rows": int(np.isin(train, holdout).sum()),
         "in_reference": (0, 0) if reference is None else _counted(train, holdout, reference),
-        "problem": problem or holdout_problem(train, holdout, release, reference, rng=own, fingerprints=fingerprints),
+        "sides_problem": sides,
+        "problem": sides or holdout_problem(train, holdout, release, reference, rng=own),
         "fingerprints": fingerprints,
         "chance": chance,
     }

@@ -140,8 +140,6 @@ class CoinAttack:
             x, y = x[chosen], y[chosen]
         with one_thread:
             self._learner = _learner(kind if len(x) >= TREES_FROM else "linear").fit(x, y)
-            known = self._learner.decision_function(x)
-        self.threshold = _best_threshold(known, y)
 
     def scores(self, answers: Array) -> Array:
         """Return the log odds of every unit in one training."""
@@ -183,35 +181,24 @@ class _Corrected:
         return np.column_stack([x, self._linear.decision_function(x)])
 
 
-def _best_threshold(scores: Array, inside: Mask) -> float:
-    """Return the threshold above which members and others differ most."""
-    order = np.argsort(-scores, kind="stable")
-    members = max(1, int(inside.sum()))
-    gain = np.cumsum(np.where(inside[order], 1.0 / members, -1.0 / max(1, len(inside) - members)))
-    ends = np.append(scores[order][1:] < scores[order][:-1], True)
-    place = int(np.argmax(np.where(ends, gain, -np.inf)))
-    below = scores[order][place + 1] if place + 1 < len(order) else scores[order][place] - 1.0
-    return float(0.5 * (scores[order][place] + below))
-
-
-def scores_ahead(answers: Array, coins: Mask, first: int, main: int, kind: str) -> tuple[Array, Array]:
-    """Return scores and thresholds of the trainings from ``first`` on, each by an attack learned on earlier ones."""
-    scores, thresholds, known = np.empty((len(coins) - first, coins.shape[1])), np.empty(len(coins) - first), first
+def scores_ahead(answers: Array, coins: Mask, first: int, main: int, kind: str) -> Array:
+    """Return scores of the trainings from ``first`` on, each by an attack learned on earlier ones."""
+    scores, known = np.empty((len(coins) - first, coins.shape[1])), first
     while known < len(coins):
         stop = min(len(coins), max(known + 1, int(known * GROWTH)))
         attack = CoinAttack(answers[:known], coins[:known], main, kind)
         for t in range(known, stop):
-            scores[t - first], thresholds[t - first] = attack.scores(answers[t]), attack.threshold
+            scores[t - first] = attack.scores(answers[t])
         known = stop
-    return scores, thresholds
+    return scores
 
 
-def scores_crossed(answers: Array, coins: Mask, folds: int, main: int, kind: str) -> tuple[Array, Array]:
-    """Return scores and thresholds of all trainings, each by an attack learned on the other folds."""
+def scores_crossed(answers: Array, coins: Mask, folds: int, main: int, kind: str) -> Array:
+    """Return scores of all trainings, each by an attack learned on the other folds."""
     fold = np.arange(len(coins)) % folds
-    scores, thresholds = np.empty(coins.shape), np.empty(len(coins))
+    scores = np.empty(coins.shape)
     for k in range(folds):
         attack = CoinAttack(answers[fold != k], coins[fold != k], main, kind)
         for t in np.flatnonzero(fold == k):
-            scores[t], thresholds[t] = attack.scores(answers[t]), attack.threshold
-    return scores, thresholds
+            scores[t] = attack.scores(answers[t])
+    return scores

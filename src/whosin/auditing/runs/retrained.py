@@ -55,12 +55,9 @@ class Scores:
     coins: Mask = field(repr=False)
     first: int
     ahead: Array = field(repr=False)
-    ahead_cut: Array = field(repr=False)
     pilot: Array = field(repr=False)
     """Scores of the first trainings, crossed among themselves."""
-    pilot_cut: Array = field(repr=False)
     crossed: Array = field(repr=False)
-    crossed_cut: Array = field(repr=False)
     main: int
     kind: str
 
@@ -72,9 +69,9 @@ class Scores:
             answers,
             coins,
             first,
-            *scores_ahead(answers, coins, first, main, kind),
-            *scores_crossed(answers[:first], coins[:first], 2, main, kind),
-            *scores_crossed(answers, coins, FOLDS, main, kind),
+            scores_ahead(answers, coins, first, main, kind),
+            scores_crossed(answers[:first], coins[:first], 2, main, kind),
+            scores_crossed(answers, coins, FOLDS, main, kind),
             main,
             kind,
         )
@@ -102,9 +99,17 @@ def first_tested(trainings: int) -> int:
     return max(8, trainings // 4)
 
 
-def realised(scores: Array, cuts: Array, coins: Mask, value: Gain = ADVANTAGE) -> Array:
-    """Return TPR - FPR, or another value, in each training, known exactly; a constant guess where a side is empty."""
-    accused = scores > cuts[:, None]
+def realised(scores: Array, coins: Mask, value: Gain = ADVANTAGE, cut: float | None = None) -> Array:
+    """Return TPR - FPR, or another value, in each training, known exactly; a constant guess where a side is empty.
+
+    Accused are scores above ``cut``. Scores are log odds at fair coins, so they bring the best threshold for
+    u·TPR - v·FPR themselves, ln(v/u) (lemma 1 of Xu et al.): 0 for the advantage. The best one of the trainings that
+    were learned from is too low, as their coins are known better than others.
+    """
+    if cut is None:
+        u, v = value.weights or (1.0, 1.0)
+        cut = math.log(v / u)
+    accused = scores > cut
     inside, outside = coins.sum(axis=1), (~coins).sum(axis=1)
     rates = (
         (accused & coins).sum(axis=1) / np.maximum(inside, 1),
@@ -162,7 +167,7 @@ class RetrainedAudit(Answer):
     @cached_property
     def by_training(self) -> Array:
         """TPR - FPR in each training that was tested, by an attack learned on earlier ones."""
-        return realised(self.scores.ahead, self.scores.ahead_cut, self.scores.tested)
+        return realised(self.scores.ahead, self.scores.tested)
 
     @cached_property
     def advantage(self) -> Estimate:
@@ -195,12 +200,12 @@ class RetrainedAudit(Answer):
 
     def _typical(self, who: Any, alpha: float, value: Gain = ADVANTAGE) -> Estimate:
         s = self.scores
-        estimate = float(realised(s.crossed[:, who], s.crossed_cut, s.coins[:, who], value).mean())
-        values = realised(s.ahead[:, who], s.ahead_cut, s.tested[:, who], value)
+        estimate = float(realised(s.crossed[:, who], s.coins[:, who], value).mean())
+        values = realised(s.ahead[:, who], s.tested[:, who], value)
         lower = min(value.ceiling, max(value.blind, typical(values, alpha)))
         scores, coins = s.of_one_attack
         cuts = np.quantile(scores[:, who], np.linspace(0.0, 1.0, 101)) if scores[:, who].size else np.zeros(1)
-        ways = (realised(scores[:, who], np.full(len(scores), cut), coins[:, who], value) for cut in cuts)
+        ways = (realised(scores[:, who], coins[:, who], value, cut) for cut in cuts)
         upper = min(value.ceiling, max(*(-typical(-way, alpha) for way in ways), lower, estimate))
         return Estimate(max(estimate, lower), lower, upper, self.confidence_level, ABOUT)
 
@@ -223,7 +228,7 @@ class RetrainedAudit(Answer):
     def mean_lower(self) -> float:
         """Lower limit of the mean of TPR - FPR over trainings: by betting, and as large as any valid limit can be."""
         s = self.scores
-        pilot = realised(s.pilot, s.pilot_cut, s.coins[: s.first])
+        pilot = realised(s.pilot, s.coins[: s.first])
         return max(0.0, mean_at_least(self.by_training, self._delta, pilot))
 
     @cached_property
@@ -298,10 +303,9 @@ class RetrainedAudit(Answer):
     def verdict(self) -> Verdict:
         """The one sentence to act on, and its state against what is tolerated."""
         a, level = self.advantage, f"{100 * self.confidence_level:g}% confidence"
-        tpr, fpr = self._rates
         picked = (
-            f"{capital(of_hundred(tpr))} of 100 people in the data can be picked out in an average training while "
-            f"{of_hundred(fpr)} of 100 outsiders are wrongly accused."
+            f"{capital(of_hundred(self.tpr))} of 100 people in the data can be picked out in an average training while "
+            f"{of_hundred(self.fpr)} of 100 outsiders are wrongly accused."
         )
         limits = (
             f"In a typical training an attacker who knows the {self.unit} and can train copies has a TPR - FPR of at "
@@ -328,10 +332,14 @@ class RetrainedAudit(Answer):
         return Verdict("leak" if leak else "none found", title, *found)
 
     @property
-    def _rates(self) -> tuple[float, float]:
-        s = self.scores
-        accused = s.crossed > s.crossed_cut[:, None]
-        return float(accused[s.coins].mean()), float(accused[~s.coins].mean())
+    def tpr(self) -> float:
+        """Share of the members found in an average training: an estimate."""
+        return float((self.scores.crossed[self.scores.coins] > 0.0).mean())
+
+    @property
+    def fpr(self) -> float:
+        """Share of the outsiders accused by the same."""
+        return float((self.scores.crossed[~self.scores.coins] > 0.0).mean())
 
     def epsilon_lower(self, delta: float = 0.0, *, adjacency: str = "add_remove") -> float:
         """Return an ε that the training is not below, at this δ, at the confidence level.
@@ -372,10 +380,10 @@ class RetrainedAudit(Answer):
                 f"has here, got {len(release)}: another number of rows leaks more or less"
             )
         scores = self.scores.attack.scores(self.trainings.pooled(subject.answers(release)))
-        value = float(realised(scores[None], np.array([self.scores.attack.threshold]), coins[None])[0])
+        value = float(realised(scores[None], coins[None])[0])
         run = audit_one_run(scores, coins, confidence_level=self.confidence_level, rng=self.trainings.seed)
         s = self.scores
-        others = realised(s.crossed, s.crossed_cut, s.coins)
+        others = realised(s.crossed, s.coins)
         return ReleaseExposure(
             value, float((others >= value).mean()), 1.0 / (1.0 + np.exp(-scores)), coins, run, self.unit
         )
@@ -425,6 +433,8 @@ class RetrainedAudit(Answer):
         return {
             "verdict": self.verdict.to_dict(),
             "advantage": self.advantage.to_dict(),
+            "tpr": self.tpr,
+            "fpr": self.fpr,
             "mean_lower": self.mean_lower,
             "most": {"0.8": self.most(0.8)},
             "worst": self.worst.to_dict(),

@@ -241,7 +241,7 @@ class Trainings:
         raise InputError(
             f"model failed {ATTEMPTS} times in training {number}, on {len(rows)} of the records: "
             f"{type(failed).__name__}: {failed}. Leaving a training out would bias the audit: mend the model and "
-            "call again (with journal=, what is done is not done again)"
+            "call again (with a journal, what is done is not done again)"
         ) from failed
 
     def pooled(self, answers: Array) -> Array:

@@ -1,8 +1,8 @@
 """The compiled scan: a batch of released rows, sorted and cut into tiles, of which most are passed over unseen.
 
-Each cell has one byte: of a category a part of its code, of a number its place among 190 levels of equal shares. Bytes
-that differ, or that are so many levels apart, say at least how much of a target's weight, soft weight and equal cells
-a row misses, and how far away it is. The bytes of all rows of a tile together say it of the tile. So
+Bytes of cells (:mod:`.ordering`) that differ, or that are so many levels apart, say at least how much of a target's
+weight, soft weight and equal cells a row misses, and how far away it is. The bytes of all rows of a tile together say
+it of the tile. So
 
 * tiles that cannot hold a better row are passed over, many at a time;
 * in the others all rows are looked at by their bytes, and those that cannot be better are passed over;
@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.auditing.releases.matching.measures import SMALL, Batch, Columns, State, Targets
+from whosin.auditing.releases.matching.ordering import LEVELS, MISSING, Step, as_bytes, sorted_rows
 
 numba = importlib.import_module("numba")
 
@@ -37,9 +38,6 @@ RUN = 4
 """Tiles whose rows are looked at together."""
 LOOKED_AT = 24
 """Most columns that are looked at by bytes."""
-LEVELS = 190
-MISSING = 255
-"""The level of a missing number: farther from all others than the largest of ``APART``."""
 APART = np.array([2, 5, 17, 65])
 """Levels apart at which more counts as missed."""
 _UNIT = 240 // LOOKED_AT
@@ -77,27 +75,19 @@ class Tiles:
     high: NDArray[np.float32]
 
     @classmethod
-    def of(cls, columns: Columns, batch: Batch) -> Tiles:
+    def of(cls, columns: Columns, batch: Batch, steps: Sequence[Step]) -> Tiles:
         """Sort and cut a batch."""
-        order = _sorted(columns, batch)
+        table = as_bytes(columns, batch.codes, batch.ranks)
+        order = sorted_rows(columns, table, steps)
+        table = table[order]
         batch = Batch(batch.codes[order], batch.numbers[order], batch.ranks[order], batch.rows[order])
         count, width = batch.codes.shape
         runs = -(-count // (RUN * TILE))
-        table = np.zeros((runs * RUN * TILE, width + 1), dtype=np.uint8)
-        table[:count, :width] = as_bytes(columns, batch.codes, batch.ranks)
-        table[count:] = table[count - 1]
-        laid = np.ascontiguousarray(table.reshape(runs, RUN * TILE, width + 1).transpose(0, 2, 1))
-        low, high = _ends(batch.numbers, table[:count, columns.others : width])
+        filled = np.zeros((runs * RUN * TILE, width + 1), dtype=np.uint8)
+        filled[:count, :width], filled[count:, :width] = table, table[-1]
+        laid = np.ascontiguousarray(filled.reshape(runs, RUN * TILE, width + 1).transpose(0, 2, 1))
+        low, high = _ends(batch.numbers, table[:, columns.others :])
         return cls(batch, laid, _near(laid, columns.others), low, high)
-
-
-def as_bytes(columns: Columns, codes: NDArray[np.int32], ranks: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Return a byte for each cell: equal cells have equal bytes, and levels rise with ranks."""
-    found = np.empty(codes.shape, dtype=np.uint8)
-    found[:, : columns.others] = (codes[:, : columns.others] + 1) & 255
-    levels = np.clip((ranks.astype(np.float64) + 1.0) * (LEVELS / 2), 0.0, LEVELS - 1.0)
-    found[:, columns.others :] = np.where(np.isnan(levels), MISSING, np.nan_to_num(levels))
-    return found
 
 
 def _ends(numbers: NDArray[np.float32], levels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], ...]:
@@ -108,22 +98,6 @@ def _ends(numbers: NDArray[np.float32], levels: NDArray[np.uint8]) -> tuple[NDAr
         np.minimum.at(low[column], level[known], values[known])
         np.maximum.at(high[column], level[known] + 1, values[known])
     return np.minimum.accumulate(low[:, ::-1], axis=1)[:, ::-1].copy(), np.maximum.accumulate(high, axis=1)
-
-
-def _sorted(columns: Columns, batch: Batch) -> NDArray[np.intp]:
-    """Order rows by the other columns, those of the fewest codes first, then by eighths of the ranks, up to 62 bits."""
-    key, bits = np.zeros(len(batch.rows), dtype=np.int64), 0
-    sizes = np.array([len(table) + 1 for table in columns.weights[: columns.others]])
-    for column in np.argsort(sizes, kind="stable"):
-        own = int(sizes[column]).bit_length()
-        if bits + own > 62:
-            break
-        key, bits = (key << own) + batch.codes[:, column] + 1, bits + own
-    for ranks in batch.ranks.T:
-        if bits + 4 > 62:
-            break
-        key, bits = (key << 4) + np.nan_to_num((ranks + 1.0) * 4.0, nan=9.0).astype(np.int64), bits + 4
-    return np.argsort(key, kind="stable")
 
 
 def scan_compiled(columns: Columns, batches: Sequence[Tiles], targets: Targets, state: State) -> Iterator[None]:
@@ -192,7 +166,7 @@ def _near(laid, others):
 
 
 @_inlined
-def _unequal(table, x, y, own, weights, start, stop, hard, unequal, length):
+def _unequal(table, x, y, place, own, weights, start, stop, hard, unequal, length):
     """Count what differs from the target's bytes, four columns at a time: weight, and cells."""
     none = np.uint8(0)
     for k in range(start, stop, 4):
@@ -208,8 +182,9 @@ def _unequal(table, x, y, own, weights, start, stop, hard, unequal, length):
             weights[k + 3],
         )
         for j in range(length):
-            d0, d1 = table[x0, y0, j] != b0, table[x1, y1, j] != b1
-            d2, d3 = table[x2, y2, j] != b2, table[x3, y3, j] != b3
+            i = place + j
+            d0, d1 = table[x0, y0, i] != b0, table[x1, y1, i] != b1
+            d2, d3 = table[x2, y2, i] != b2, table[x3, y3, i] != b3
             hard[j] = np.uint8(
                 hard[j] + (w0 if d0 else none) + (w1 if d1 else none) + (w2 if d2 else none) + (w3 if d3 else none)
             )
@@ -217,9 +192,9 @@ def _unequal(table, x, y, own, weights, start, stop, hard, unequal, length):
 
 
 @_inlined
-def _apart(table, x, y, byte, gap, length):
+def _apart(table, x, y, place, byte, gap, length):
     for j in range(length):
-        there = table[x, y, j]
+        there = table[x, y, place + j]
         gap[j] = np.uint8(max(there, byte) - min(there, byte))
 
 
@@ -240,21 +215,24 @@ def _by_levels(gap, steps, k, sums, length):
 
 
 @_inlined
-def _misses(table, x, y, own, weights, softly, distant, numeric, hard, soft, far, unequal, gap, length):
-    """Sum up what tiles, or rows, miss at least: weight, soft weight, distance and equal cells."""
+def _misses(
+    table, x, y, place, own, weights, softly, distant, numeric, hard, soft, far, unequal, gap, measured, length
+):
+    """Sum up what tiles, or rows, miss at least: weight, soft weight, equal cells, and if it is measured distance."""
     for j in range(length):
         hard[j] = np.uint8(0)
         unequal[j] = np.uint8(0)
-    _unequal(table, x, y, own, weights, 0, numeric, hard, unequal, length)
+    _unequal(table, x, y, place, own, weights, 0, numeric, hard, unequal, length)
     for j in range(length):
         soft[j] = hard[j]
         far[j] = np.uint8(unequal[j] * np.uint8(_UNIT))
-    _unequal(table, x, y, own, weights, numeric, len(x), hard, unequal, length)
+    _unequal(table, x, y, place, own, weights, numeric, len(x), hard, unequal, length)
     for k in range(numeric, len(x)):
         if weights[k] > 0 or distant[k, 3] > 0:
-            _apart(table, x[k], y[k], own[k], gap, length)
+            _apart(table, x[k], y[k], place, own[k], gap, length)
             _by_levels(gap, softly, k, soft, length)
-            _by_levels(gap, distant, k, far, length)
+            if measured:
+                _by_levels(gap, distant, k, far, length)
 
 
 @_inlined
@@ -365,6 +343,7 @@ def _scan(
             near,
             chosen[:used],
             bytes_of,
+            0,
             zero,
             weights,
             softly,
@@ -375,6 +354,7 @@ def _scan(
             t_far,
             t_unequal,
             gap,
+            True,
             tiles,
         )
         first, least, nearest, closest = 0, 255, 0, 255
@@ -389,21 +369,27 @@ def _scan(
             run = first if turn == -2 else nearest if turn == -1 else turn
             if (turn >= 0 and run in (first, nearest)) or (turn == -1 and nearest == first):
                 continue
-            passed = turn >= 0
+            # from the first tile that may hold a better row to the last one
+            start, stop, measured = (run + 1) * RUN, run * RUN, False
             for tile in range(run * RUN, (run + 1) * RUN):
-                passed = passed and (
-                    t_hard[tile] > limits[0]
-                    and t_soft_missed[tile] > limits[1]
-                    and t_far[tile] > limits[2]
-                    and t_unequal[tile] >= limits[3]
-                )
-            if passed:
+                distant_too = t_far[tile] <= limits[2]
+                measured |= distant_too
+                if (
+                    distant_too
+                    or t_hard[tile] <= limits[0]
+                    or t_soft_missed[tile] <= limits[1]
+                    or t_unequal[tile] < limits[3]
+                ):
+                    start, stop = min(start, tile), tile + 1
+            if start >= stop:
                 continue
+            place, length = start % RUN * TILE, (stop - start) * TILE
             here[:used] = run
             _misses(
                 laid,
                 here[:used],
                 chosen,
+                place,
                 own,
                 weights,
                 softly,
@@ -414,13 +400,16 @@ def _scan(
                 far,
                 unequal,
                 gap,
-                rows_of_run,
+                measured,
+                length,
             )
-            _hopeful(hard, soft, far, unequal, limits, flags, rows_of_run)
-            for j in _flagged(eights, flags, places, min(rows_of_run, len(rows) - run * rows_of_run)):
+            if not measured:
+                far[:length] = 255
+            _hopeful(hard, soft, far, unequal, limits, flags, length)
+            for j in _flagged(eights, flags, places, min(length, len(rows) - start * TILE)):
                 if hard[j] > limits[0] and soft[j] > limits[1] and far[j] > limits[2] and unequal[j] >= limits[3]:
                     continue
-                i = run * rows_of_run + j
+                i = start * TILE + j
                 count, found, exponent, product, apart = _evaluate(
                     codes, numbers, ranks, i, t_codes, t_weights, t_shares, t_numbers, t_ranks, t, others
                 )

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
+from whosin.auditing.releases.matching.ordering import steps_of
 from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.tables.levels import row_ids
@@ -180,6 +181,7 @@ class Matcher:
         self._kept: list[tuple[int, State, Indices]] = []
         self._rows, self._last = 0, -1
         self._compiled = _compiled_wanted(method, len(first) * targets.shape[1] * rows)
+        self._steps = steps_of(self._columns, self._cells) if self._compiled else []
 
     @property
     def numeric(self) -> tuple[int, ...]:
@@ -233,7 +235,7 @@ class Matcher:
         if self._compiled:
             from whosin.auditing.releases.matching.compiled import Tiles, scan_compiled
 
-            pieces, scan = [Tiles.of(self._columns, piece) for piece in pieces], scan_compiled
+            pieces, scan = [Tiles.of(self._columns, piece, self._steps) for piece in pieces], scan_compiled
 
         def work(part: slice) -> None:
             state = self._state.part(part)
