@@ -25,6 +25,8 @@ MECHANISMS: dict[str, Callable[..., PopulationPrivacy]] = {
 
 REFINEMENTS = 20
 """How many bisections follow the scan at the most."""
+PRECISION = 1.0001
+"""They end where the last good and the next bad ε are within this factor."""
 
 
 def largest_epsilon(
@@ -51,7 +53,7 @@ def largest_epsilon(
     smallest, largest : float, default 0.01 and 100
         Where to look.
     points : int, default 25
-        How many values of ε are scanned, evenly in ln ε; as many again, up to 20, refine the last good one.
+        How many values of ε there are, evenly in ln ε; as many again, up to 20, refine the last good one.
     confidence_level : float, default 0.95
         Probability that the returned limit holds, where it is sampled.
     progress : callable, optional
@@ -66,9 +68,10 @@ def largest_epsilon(
 
     Notes
     -----
-    ε̃ is not monotone in ε for the exponential mechanism, so the values are scanned and the last good one is refined
-    towards the next bad one; the returned analysis was evaluated and keeps the target. A sampled method shares the
-    missing confidence among all evaluations, so that the one that is chosen holds with ``confidence_level``.
+    ε̃ is not monotone in ε for the exponential mechanism, so that all values are scanned; for the others the last good
+    one is found by halving. It is refined towards the next bad one; the returned analysis was evaluated and keeps the
+    target. A sampled method shares the missing confidence among all evaluations that there may be, so that the one that
+    is chosen holds with ``confidence_level``.
 
     Examples
     --------
@@ -100,19 +103,34 @@ def largest_epsilon(
             progress(looks / most)
         return seen if seen.confidence_level is None else replace(seen, confidence_level=level)
 
-    scanned = [(epsilon, look(epsilon)) for epsilon in np.geomspace(low, high, count)]
-    good = [i for i, (_, seen) in enumerate(scanned) if seen.pmp.epsilon <= target]
-    if not good:
-        least = min(seen.pmp.epsilon for _, seen in scanned)
+    grid = [float(epsilon) for epsilon in np.geomspace(low, high, count)]
+    seen: dict[int, PopulationPrivacy] = {}
+
+    def keeps(place: int) -> bool:
+        seen[place] = look(grid[place])
+        return seen[place].pmp.epsilon <= target
+
+    last = max(filter(keeps, range(count)), default=-1) if play is exponential else _last(keeps, count)
+    if last < 0:
+        least = min(each.pmp.epsilon for each in seen.values())
         raise CalibrationError(
             f"target={target:g} cannot be reached for ε in [{low:g}, {high:g}]: the smallest ε̃ seen is {least:.6g}"
         )
-    best = scanned[good[-1]]
-    if good[-1] + 1 < count:
-        best = _refine(look, best, float(scanned[good[-1] + 1][0]), target, most - count)
+    best = grid[last], seen[last]
+    if last + 1 < count:
+        best = _refine(look, best, grid[last + 1], target, most - count)
     if progress is not None:
         progress(1.0)
     return best[1]
+
+
+def _last(keeps: Callable[[int], bool], count: int) -> int:
+    """The last place that keeps the target, -1 for none, by halving: with less noise nothing is better hidden."""
+    low, high = -1, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
 def _seeds(rng: Any, most: int) -> Iterator[int | None]:
@@ -131,6 +149,8 @@ def _refine(
 ) -> tuple[float, PopulationPrivacy]:
     """Move towards the next bad ε by bisection, keeping what was seen to hold."""
     for _ in range(evaluations):
+        if bad <= best[0] * PRECISION:
+            break
         middle = float(np.sqrt(best[0] * bad))
         seen = look(middle)
         if seen.pmp.epsilon <= target:

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for
 from whosin.population.sums import hermite, normal
 from whosin.population.sums.hermite import Draw
-from whosin.population.sums.normal import Whitened, _revealed, degrees, divergence, error_of, normal_epsilons
+from whosin.population.sums.normal import Error, Whitened, _revealed, degree_of, divergence, error_of, normal_epsilons
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
 
@@ -155,14 +155,14 @@ def test_every_degree_is_above_the_exact_norm(kind):
             sums.append(xi[chosen].sum(axis=1) @ root @ axes[1])
             weights.append(np.array([0.5, 0.5 * (-1) ** side]) / len(chosen) * np.ones((len(chosen), 2)))
         s, w = np.concatenate(sums), np.concatenate(weights).T
-        for which, squares in ((0, error.shared), (1, error.parted)):
+        parted = normal._log_squares(error.apart, hermite.scale_of(8))
+        for which, parts in ((0, np.exp(error.shared)), (1, np.exp(parted))):
             for rho in (0.1, 0.25):
                 lam = rho**2 * axes[0]
                 plus = (s[:, None] + s[None]) ** 2 / (4 * (1 + lam))
                 minus = (s[:, None] - s[None]) ** 2 / (4 * (1 - lam))
                 kernel = np.exp(rho**2 * (plus - minus).sum(axis=2)) / math.sqrt(np.prod(1 - lam**2))
                 exact = float(w[which] @ kernel @ w[which]) - (1.0 if which == 0 else 0.0)
-                parts = np.diff(np.concatenate([[0.0], squares]))
                 bound = float(np.sum(parts * rho ** (2 * np.arange(len(parts))))) + rho**18 * error.tails[-1] ** 2
                 assert -1e-12 <= exact <= bound + 1e-12
 
@@ -173,30 +173,26 @@ def test_the_normal_approximation_itself_is_no_bound():
     whitened = Whitened(f / 0.5, 7)
     truth = SubsetSumLaws(f, 7, 0.5, records=[0]).divergence(0, 1.0)[0]
     u = float(whitened.shifts[0])
-    normal = divergence(_NoError(), u, u, 1.0, 0.0)
+    normal = divergence(no_error(), u, u, 1.0, 0.0)
     assert normal < truth
 
 
-class _NoError:
-    """A pool that is exactly normal."""
-
-    alike = apart = shared = parted = tails = np.zeros(9)
-    masses = np.full(9, np.inf)
-    degree = 8
+def no_error(mass=0.0, tail=0.0):
+    """A pool that is exactly normal up to degree 8."""
+    nothing = np.zeros(9)
+    return Error(nothing, nothing, np.full(9, -np.inf), np.full(9, mass), np.full(9, tail))
 
 
 def test_what_is_beyond_the_last_degree_counts():
-    """Against the formula of the statement on a dense grid of half-lines, with an error above all degrees only."""
-    tail, u, gamma = 0.05, 0.4, math.exp(0.2)
-
-    class Beyond(_NoError):
-        tails = np.full(9, tail)
-
+    """Against the formulas of the statement on a dense grid of half-lines, with an error above all degrees only."""
+    tail, mass, u, gamma = 0.05, 0.01, 0.4, math.exp(0.2)
     t = np.linspace(-8.0, 8.0, 40_001)
     part = lambda v: np.minimum(0.5, tail / 2 + np.sqrt(v + tail**2 / 4))  # noqa: E731
     above, below = ndtr(u / 2 - t), ndtr(-u / 2 - t)
     stated = float(np.max(above - gamma * below + tail * (part(above) + gamma * part(below))))
-    assert stated <= divergence(Beyond(), u, u, 0.2, 0.0) <= stated + 1e-3
+    assert stated <= divergence(no_error(1.0, tail), u, u, 0.2, 0.0) <= stated + 1e-3
+    stated = float(np.max(above - gamma * below)) + mass * (1.0 + gamma)
+    assert stated <= divergence(no_error(mass, 1.0), u, u, 0.2, 0.0) <= stated + 1e-3
 
 
 @pytest.mark.parametrize(
@@ -369,4 +365,4 @@ def test_tail_constant_is_above_the_exact_transform(m):
 
 
 def test_degrees_stay_within_the_pool():
-    assert max(degrees(Whitened(pool_of("normal", 20, 2), 10).sizes(np.arange(20)))) <= 14
+    assert degree_of(Whitened(pool_of("normal", 20, 2), 10).sizes(np.arange(20))) <= 14

@@ -382,11 +382,11 @@ def sub_gaussian(others: int, m: int) -> float:
     return float(np.max(integrals * np.exp(-others * gap))) / base * (1.0 + 1e-8)
 
 
-def tail_norms(eigenvalues: Array, draw: Draw, degree: int) -> Array:
-    """Return for each k ≤ degree an upper limit on the norm of everything above degree k, of either side.
+def log_tails(eigenvalues: Array, draw: Draw, degree: int) -> Array:
+    """Return for each k ≤ degree ln of a limit on the squared norm of everything above degree k, of either side.
 
     ρ^{-2(k+1)}·C²·Π((1 - ρ²λ_i)(1 + ρ²λ_i - βρ²λ_i))^{-1/2} at the best ρ of a grid, λ_i the eigenvalues of the
-    covariance without noise and β the heaviness; 3/2 of it for what is compared with the mean of both sides.
+    covariance without noise and β the heaviness.
     """
     k = np.arange(degree + 1)
     best = np.full(degree + 1, np.inf)
@@ -397,4 +397,4 @@ def tail_norms(eigenvalues: Array, draw: Draw, degree: int) -> Array:
         loss = 0.5 * np.sum(np.log1p(-grown) + np.log1p((1.0 - beta) * grown))
         best = np.minimum(best, -(k + 1) * math.log1p(share * room) - loss)
     constant = max(sub_gaussian(draw.others, min(m, draw.others - m)) for m in draw.sizes)
-    return np.asarray(np.exp(0.5 * best) * math.sqrt(1.5) * constant * (1.0 + 1e-10))
+    return np.asarray(best + 2.0 * math.log(constant) + 1e-9)

@@ -9,7 +9,8 @@ are not; how far they are from it is bounded degree by degree (:mod:`whosin.popu
 
 for every degree K and centre c ≥ 0: R is the error up to degree K that the two laws do not share, τ what is beyond K
 and χ all of it. Where the noise is little, the mass m of what is beyond K is known while τ is not
-(:mod:`whosin.population.sums.frequencies`): then m·(1+γ) stands for the terms with τ, and v + m/2 for v. docs/theory.md
+(:mod:`whosin.population.sums.frequencies`): then m·(1+γ) stands for the terms with τ, and v + m/2 for v; and as what is
+left has known norms in every L^p, R·φ falls nearly as v itself where tests are small (:func:`_root`). docs/theory.md
 has the proof. Nothing is sampled, and the bound is infinite where neither shows anything.
 
 What depends on a record is its shift u and a few norms. Records are therefore taken in groups of like u, and the error
@@ -20,8 +21,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,8 +32,8 @@ from whosin.errors import check_probability
 from whosin.numerics.gaussian_noise import epsilon_for
 from whosin.numerics.roots import smallest_holding
 from whosin.parallel.one_thread import one_thread
-from whosin.population.sums.frequencies import largest_moments, masses_beyond
-from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of, tail_norms
+from whosin.population.sums.frequencies import largest_fourth, masses_beyond
+from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of
 from whosin.population.sums.pairwise import Progress, check_pool, in_units
 
 Array = NDArray[np.float64]
@@ -39,23 +41,20 @@ Array = NDArray[np.float64]
 MOST_COLUMNS = 60
 """Fourth moments of the pool are a tensor with columns⁴ entries."""
 LEAST_RECORDS = 14
-LARGEST_DEGREE = 2400
 GRAM_RECORDS = 5000
 """Up to this many records sixth and eighth powers of all inner products are summed; above, they are bounded."""
 GROUP_RATIO = 1.25
 CELL_RATIO = 1.02
 """Records of one group have u within the first factor; those that share one evaluation within the second."""
 CENTRES = (0.0, 0.5, 1.0, 1.5)
-SHARES = (1.0, 0.75, 0.55)
-"""Shares of the first degree that are tried."""
+POWERS = (2.0, 3.0, 5.0)
+"""p: norms in L^p of the error are tried; small tests ask for large p."""
+FOURTH_RATIO = 1.04
 REACH = (0.0, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
 """How far above the normal approximation the bound is looked for, in shares of it."""
 FAR_SHARE = 0.2
 """A record is far if it makes this share of the pool's squared fourth norm by itself."""
 MOST_FAR = 3
-LEAST_FOR_MASSES = 60
-NEAR = 0.05
-"""Limits within this share of the normal approximation are not made smaller."""
 _STEP = 1e-4
 _SLACK = 1e-9
 
@@ -77,9 +76,8 @@ def normal_epsilons(f: ArrayLike, k: int, scale: float, delta: float, *, progres
     Notes
     -----
     O(N·d⁴ + d⁶) once for the pool (and O(N²·d) up to 5,000 records), about a second for each group of records with like
-    shifts, of which there are about a dozen; several where masses leave room above the normal approximation.
-    Deterministic; limits hold for every pool, rounding included. Where up to three
-    records lie far out, the limit against somebody who is told about them is taken if it is smaller.
+    shifts, of which there are about a dozen. Deterministic; limits hold for every pool, rounding included. Where
+    up to three records lie far out, the limit against somebody who is told about them is taken if it is smaller.
 
     Examples
     --------
@@ -275,18 +273,18 @@ class Whitened:
     def sizes(self, group: NDArray[np.int64]) -> Sizes:
         """What the errors of a group of records grow with."""
         whole, cross = (part[group].max(axis=0) for part in self.norms)
-        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, *self.moments)
+        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, self.fourth(group))
 
     @cached_property
-    def moments(self) -> tuple[float, float]:
-        """The largest |Σ(η_j·e)³| and Σ(η_j·e)⁴ over directions e, of the others of any record: moved and stretched."""
-        third, fourth = largest_moments(self.eta)
-        step, scatter = self.lengths / self.others, self.eigenvalues.max() / self.draw.alpha
-        cubes = third + self.lengths**3 + 3.0 * step * (scatter + step * self.lengths) + self.others * step**3
-        fourths = (fourth**0.25 + self.others**0.25 * step) ** 4
-        known = np.isfinite(self.stretch)
-        stretch = self.stretch[known]
-        return float(np.max(stretch**1.5 * cubes[known])), float(np.max(stretch**2 * fourths[known]))
+    def largest_fourth(self) -> float:
+        """The largest Σ(η_j·e)⁴ over directions e."""
+        return largest_fourth(self.eta)
+
+    def fourth(self, group: NDArray[np.int64]) -> float:
+        """The same of the others of any record of the group, moved and stretched; rounded up, so that groups agree."""
+        moved = self.largest_fourth**0.25 + self.others**0.25 * self.lengths[group] / self.others
+        most = float(np.max(self.stretch[group] ** 2 * moved**4)) + 1e-300
+        return FOURTH_RATIO ** math.ceil(math.log(most) / math.log(FOURTH_RATIO) + 1e-9)
 
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
@@ -304,33 +302,47 @@ class Whitened:
 
 @dataclass
 class Error:
-    """How far the two laws of some records are from normal: upper limits by degree, D^k times the k-th."""
+    """How far the two laws of some records are from normal: upper limits by degree."""
 
     alike: Array
-    """What both laws have in common and a normal law along e would not have."""
+    """What both laws have in common and a normal law along e would not have, D^k times the norm of degree k."""
     apart: Array
-    """Half the difference of the two laws."""
+    """Half the difference of the two laws, in the same units."""
     shared: Array
-    """Σ k!·[Ψ_k]² of their mean up to each degree."""
-    parted: Array
-    """The same of half their difference."""
-    tails: Array
-    """The norm of everything beyond each degree."""
+    """ln of k!·[Ψ_k]² of their mean."""
     masses: Array
     """The mass ∫|·| of everything beyond each degree, of either law."""
+    tails: Array
+    """The norm of everything beyond each degree, of either law less what stands for it."""
+    kept: dict[Any, Array] = field(default_factory=dict)
+    """What was computed and is asked for again."""
 
     @property
     def degree(self) -> int:
-        return len(self.tails) - 1
+        return len(self.masses) - 1
+
+    def known(self, power: float) -> Array:
+        """The norm in L^p of the mean up to each degree, by hypercontractivity."""
+        if power not in self.kept:
+            logs = self.shared + math.log(power - 1.0) * np.arange(len(self.shared))
+            self.kept[power] = np.exp(np.minimum(0.5 * np.logaddexp.accumulate(logs), 600.0))
+        return self.kept[power]
+
+    def moved(self, degree: int) -> Array:
+        """The norms of the error up to the degree where it stands, for each power."""
+        if ("moved", degree) not in self.kept:
+            logs = _log_squares((self.alike + self.apart)[: degree + 1], scale_of(self.degree))
+            each = logs + np.log(np.array(POWERS)[:, None] - 1.0) * np.arange(degree + 1)
+            self.kept["moved", degree] = np.sqrt(np.exp(each).sum(axis=1))
+        return self.kept["moved", degree]
 
 
-def _squares(numbers: Array, scale: float) -> Array:
-    """Σ k!·(k-th number)² up to each degree."""
+def _log_squares(numbers: Array, scale: float) -> Array:
+    """ln of k!·(k-th number)²."""
     from scipy.special import gammaln
 
     k = np.arange(len(numbers))
-    logs = gammaln(k + 1) - 2.0 * k * math.log(scale) + 2.0 * np.log(numbers + 1e-300)
-    return np.asarray(np.cumsum(np.exp(logs)) * (1.0 + 1e-9))
+    return np.asarray(gammaln(k + 1) - 2.0 * k * math.log(scale) + 2.0 * np.log(numbers + 1e-300) + 1e-9)
 
 
 @dataclass
@@ -342,12 +354,11 @@ class Sizes:
     cross: Array
     unit: float
     eigenvalues: Array
-    third: float
     fourth: float
 
 
-def error_of(sizes: Sizes, degree: int, *, frequencies: bool = False) -> Error | None:
-    """Return the error with the series cut at a degree, None where it cannot help; with masses if ``frequencies``."""
+def error_of(sizes: Sizes, degree: int) -> Error | None:
+    """Return the error with the series computed up to a degree, None where it cannot help."""
     draw, scale, unit, whole, cross = sizes.draw, scale_of(degree), sizes.unit, sizes.whole, sizes.cross
     powers = unit ** np.arange(9)
     norms = np.zeros(degree + 1)
@@ -358,13 +369,13 @@ def error_of(sizes: Sizes, degree: int, *, frequencies: bool = False) -> Error |
     log_powers = quadratic_powers(eigenvalues, degree // 2 + 1)
     log_across = quadratic_powers(eigenvalues[1:], degree // 2 + 1)
     mean, apart, rounding = majorant(norms, log_powers, draw, unit)
-    tails = tail_norms(sizes.eigenvalues, draw, degree)
-    mean *= 1.0 + rounding
-    apart *= 1.0 + rounding
+    mean, apart = (np.nan_to_num(part * (1.0 + rounding), nan=np.inf) for part in (mean, apart))
     mean[:3] = apart[:2] = 0.0  # means are taken out, and the mean of the variances
-    shared, parted = _squares(mean, scale), _squares(apart, scale)
-    masses = masses_beyond(sizes, degree) if frequencies else np.full(degree + 1, np.inf)
-    if not np.nanmin((np.sqrt(shared + parted) + np.minimum(tails, masses))[4:]) < 1.0:
+    side = mean + apart
+    side[0] = 1.0
+    masses, tails = masses_beyond(sizes, _log_squares(side, scale))
+    shared = _log_squares(mean, scale)
+    if not np.min((np.exp(0.5 * np.logaddexp.accumulate(shared)) + np.minimum(masses, tails))[4:]) < 1.0:
         return None
     log_crossing = log_powers + 0.5 * np.log(-np.expm1(np.minimum(2.0 * (log_across - log_powers), -1e-12)))
     moved, _, _ = majorant(
@@ -374,57 +385,35 @@ def error_of(sizes: Sizes, degree: int, *, frequencies: bool = False) -> Error |
     linear = omega(draw, degree, scale * unit)[:, 0]
     for p in (4, 6, 8):  # in the term that is linear in T_p signs may cancel
         slope[p] -= linear[p] * max(0.0, crossing[p] - cross[p] / powers[p]) * (1.0 - 1e-9)
-    return Error(np.clip(slope, 0.0, mean), apart, shared, parted, tails, masses)
+    return Error(np.clip(slope, 0.0, mean), apart, shared, masses, tails * math.sqrt(1.5))
 
 
 def _group_limits(whitened: Whitened, group: NDArray[np.int64], delta: float) -> Array:
-    """Limits of the records of one group: cells of like shift share one search.
-
-    The cheaper of two ways comes first: norms beyond a high degree, which noise makes small, or masses beyond a
-    moderate one. The other is asked where the first leaves room.
-    """
+    """Limits of the records of one group: cells of like shift share one search."""
     sizes = whitened.sizes(group)
     limits = np.full(len(group), np.inf)
+    error = error_of(sizes, degree_of(sizes))
+    if error is None:
+        return limits
     shifts = whitened.shifts[group] * (1.0 + _SLACK)
     floor = max(float(shifts.max()) / 8.0, 1e-12)
     cells = np.ceil(np.log(np.maximum(shifts, floor) / floor) / math.log(CELL_RATIO) - 1e-9).astype(np.int64)
-    places = [np.flatnonzero(cells == cell) for cell in np.unique(cells)[::-1]]
-    high, moderate = degrees(sizes), moderate_degree(sizes)
-    ways = [(True, [moderate])] if sizes.draw.others >= LEAST_FOR_MASSES else []
-    ways.insert(len(ways) if high[0] > moderate else 0, (False, high))
-    for frequencies, cuts in ways:
-        left = [p for p in places if limits[p[0]] > _near(float(shifts[p].max()), delta)]
-        tried = [error_of(sizes, cut, frequencies=frequencies) for cut in cuts] if left else []
-        errors = [error for error in tried if error is not None]
-        for p in left if errors else ():
-            low, top = float(shifts[p].min()) * (1.0 - 100.0 * _SLACK), float(shifts[p].max())
-            limits[p] = np.minimum(limits[p], _smallest_epsilon(errors, low, top, delta))
+    for cell in np.unique(cells):
+        own = cells == cell
+        low, top = float(shifts[own].min()) * (1.0 - 100.0 * _SLACK), float(shifts[own].max())
+        limits[own] = _smallest_epsilon(error, low, top, delta)
     return limits
 
 
-def _near(shift: float, delta: float) -> float:
-    """What needs no second look: little above the normal approximation."""
-    least = epsilon_for(1.0, delta, shift)
-    return least + NEAR * (least + 0.02)
+def degree_of(sizes: Sizes) -> int:
+    """How far the series goes: until noise or the frequencies that count have made what is beyond small."""
+    columns, others = len(sizes.eigenvalues), sizes.draw.others
+    largest = min(max(float(sizes.eigenvalues.max()) * max(1.0, sizes.draw.heaviness - 1.0), 1e-6), 1.0 - 1e-4)
+    noise = 2.2 * (15 + columns) / -math.log(largest)
+    return 2 * (max(8, int(min(noise, 240 + 16 * columns, 200 + others // 5, others - 5))) // 2)
 
 
-def moderate_degree(sizes: Sizes) -> int:
-    """How far the series goes that is cut early: by then its terms are small at all frequencies that count."""
-    return 2 * (
-        max(8, min(240 + 16 * len(sizes.eigenvalues), sizes.draw.others - 5, 200 + sizes.draw.others // 5)) // 2
-    )
-
-
-def degrees(sizes: Sizes) -> list[int]:
-    """Where to cut the series: far enough for a small tail, but not where it begins to grow."""
-    largest = min(float(sizes.eigenvalues.max()), 1.0 - 1e-6)
-    largest = min(largest * max(1.0, sizes.draw.heaviness - 1.0), 1.0 - 1e-6)
-    first = 2.2 * (15 + len(sizes.eigenvalues)) / max(-math.log(max(largest, 1e-6)), 1e-4)
-    top = min(first, sizes.draw.others - 5, LARGEST_DEGREE)
-    return sorted({2 * (max(8, int(share * top)) // 2) for share in SHARES}, reverse=True)
-
-
-def _smallest_epsilon(errors: list[Error], low: float, high: float, delta: float) -> float:
+def _smallest_epsilon(error: Error, low: float, high: float, delta: float) -> float:
     """The smallest ε found at which the bound holds for all shifts in [low, high]; infinite if there is none.
 
     The search starts at the normal approximation and goes up: the bound need not fall with ε, but what holds at one ε
@@ -432,7 +421,7 @@ def _smallest_epsilon(errors: list[Error], low: float, high: float, delta: float
     """
 
     def holds(epsilon: float) -> bool:
-        return any(divergence(error, low, high, epsilon, delta) <= delta for error in errors)
+        return divergence(error, low, high, epsilon, delta) <= delta
 
     below = least = epsilon_for(1.0, delta, high)
     for share in REACH:
@@ -450,54 +439,84 @@ def divergence(error: Error, low: float, high: float, epsilon: float, target: fl
     from scipy.special import ndtr
 
     gamma = math.exp(epsilon) * (1.0 + 1e-15)
-    t = np.linspace(-9.0, 9.0, 1201) * (1.0 + high / 18.0)
+    width = 1.25 ** math.ceil(math.log1p(high / 18.0) / math.log(1.25))
+    t = np.linspace(-9.0, 9.0, 1201) * width
     left = np.concatenate([[-np.inf], t])
     right = np.concatenate([t, [np.inf]])
     peak = np.clip(epsilon / high if high > 0.0 else 0.0, left, right)
     main = ndtr(high / 2 - peak) - gamma * (1.0 - 1e-14) * ndtr(-high / 2 - peak)
     best = 1.0
-    for degree, tail, mass in _cuts(error, gamma):
-        chi = math.sqrt(error.shared[degree] + tail**2)
-        if not chi < 1.0:
-            continue
-
-        def factor(v: Array, chi: float = chi, mass: float = mass) -> Array:
-            return np.minimum(0.5, 0.5 * chi + np.sqrt(v + 0.5 * mass + 0.25 * chi**2))
-
+    for degree, mass, tail in _cuts(error, gamma, target):
         rest = main + mass * (1.0 + gamma)
         if tail > 0.0:
-            rest = rest + tail * (factor(ndtr(high / 2 - left)) + gamma * factor(ndtr(-low / 2 - left)))
-        if rest.max() >= best:
+            chi = math.sqrt(float(error.known(2.0)[degree]) ** 2 + tail**2)
+            parts = [np.minimum(_root(ndtr(shift - left), chi, 2.0), 0.5) for shift in (high / 2, -low / 2)]
+            rest = rest + tail * (parts[0] + gamma * parts[1])
+        if rest.max() >= best or 0.0 < target < rest.max():
             continue
         for centre in CENTRES:
-            if (high / 2 + centre) * math.sqrt(degree + 121) > 30.0:
+            norms = _unshared_norms(error, gamma, low, high, centre, degree)
+            if not np.isfinite(norms[0]):
                 continue
-            unshared = _unshared_norm(error, gamma, low, high, centre, degree)
-            best = min(best, float(np.max(rest + unshared * factor(ndtr(centre - left)))) * (1.0 + 1e-12) + 1e-15)
+            tests = _factors(error, degree, mass, tail, centre, width, left)
+            moved = np.minimum(np.min(norms[: len(tests), None] * tests, axis=0), 0.5 * norms[0])
+            best = min(best, float(np.max(rest + moved)) * (1.0 + 1e-12) + 1e-15)
             if best <= target:
                 return best
     return best
 
 
-def _cuts(error: Error, gamma: float) -> Iterator[tuple[int, float, float]]:
-    """Degrees to cut at, with the norm or the mass of what is beyond: where errors are least in sum, and some below."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        known = np.sqrt(error.shared + error.parted)
-        by_mass, by_norm = known + (1.0 + gamma) * error.masses, known + 0.5 * (1.0 + gamma) * error.tails
-    if np.isfinite(error.masses).any():
-        for cut in np.argsort(by_mass, kind="stable")[:2]:
-            yield int(cut), 0.0, float(error.masses[cut])
-    first = 4 + int(np.nanargmin(by_norm[4:]))
-    for degree in sorted({max(4, int(first * share)) for share in (0.6, 0.78, 0.9, 1.0)}, reverse=True):
-        yield degree, float(error.tails[degree]), 0.0
+def _cuts(error: Error, gamma: float, target: float) -> list[tuple[int, float, float]]:
+    """Degrees to cut at, with the mass or the norm of what is beyond: where it and what is known are least in sum.
+
+    For tests of about the target's size; and a little below, for errors grow when laws are moved.
+    """
+    masses, tails = (1.0 + gamma) * error.masses, math.sqrt(target) * (1.0 + gamma) * error.tails
+    least = {int(np.argmin((target ** (1.0 - 1.0 / p) * error.known(p) + masses)[4:])) for p in POWERS[:2]}
+    cuts = [(4 + place, float(error.masses[4 + place]), 0.0) for place in sorted(least)]
+    first = 4 + int(np.argmin((math.sqrt(target) * error.known(2.0) + tails)[4:]))
+    below = sorted({max(4, int(first * share)) for share in (0.7, 0.85, 1.0)}, reverse=True)
+    return cuts + [(place, 0.0, float(error.tails[place])) for place in below]
 
 
-def _unshared_norm(error: Error, gamma: float, low: float, high: float, centre: float, degree: int) -> float:
-    """R: the norm over N(c, 1) of the error up to the degree, for every shift in [low, high].
+def _factors(error: Error, degree: int, mass: float, tail: float, centre: float, width: float, left: Array) -> Array:
+    """H with ∫a·r ≤ ‖r‖_p·H for powers p, over N(c, 1) times the law across e, for the half-lines from ``left`` on.
+
+    H = G^{1-1/p}, where G(a) ≤ v + χ_p·G(a)^{1-1/p} with v what the half-line has, and half of the mass. A norm of
+    what is beyond the degree is one in L² only.
+    """
+    from scipy.special import ndtr
+
+    key = degree, tail, centre, width
+    if key not in error.kept:
+        v = ndtr(centre - left) + 0.5 * mass
+        error.kept[key] = np.array(
+            [
+                _root(v, math.sqrt(float(error.known(power)[degree]) ** 2 + tail**2), power)
+                for power in (POWERS if tail == 0.0 else POWERS[:1])
+            ]
+        )
+    return error.kept[key]
+
+
+def _root(v: Array, chi: float, power: float) -> Array:
+    """The largest H ≤ 1 with H^{p/(p-1)} ≤ v + χ·H, from above: Newton's method, as the difference is convex."""
+    if not chi < 1.0:
+        return np.ones_like(v)
+    q, v = power / (power - 1.0), v + 1e-300
+    h = np.maximum((2.0 * v) ** (1.0 / q), (2.0 * chi) ** (power - 1.0))
+    for _ in range(12):
+        grown = h ** (q - 1.0)
+        h = h - (h * grown - chi * h - v) / (q * grown - chi)
+    return np.asarray(np.minimum(h * (1.0 + 1e-9), 1.0))
+
+
+def _unshared_norms(error: Error, gamma: float, low: float, high: float, centre: float, degree: int) -> Array:
+    """R_p: the norm in L^p over N(c, 1) of the error up to the degree, for each power p and all shifts in [low, high].
 
     Degree k has Σ_m [F_{k-m}]·|(u/2-c)^m ∓ γ(-u/2-c)^m|/m!, minus for what both laws have in common and plus for half
-    their difference. Beyond m = 120 the terms sum to less than 1e-18 of the
-    norm of F as (u/2 + c)²·(degree + 121) ≤ 900.
+    their difference; by hypercontractivity degree k counts (p-1)^{k/2} times in L^p. Beyond m = 120 the terms sum to
+    less than 1e-18 of the norm of F as (p-1)·(u/2 + c)²·(degree + 121) ≤ 900; where it is more, R_p is infinite.
     """
     from scipy.special import gammaln
 
@@ -517,7 +536,7 @@ def _unshared_norm(error: Error, gamma: float, low: float, high: float, centre: 
         )
         apart += 400.0 * 2.0**-52 * (np.abs(first[1]) + gamma * reach[1])
         total += np.convolve(part[: degree + 1], apart * weights)
-    n = np.arange(len(total))
-    logs = gammaln(n + 1) - 2.0 * n * math.log(scale) + 2.0 * np.log(total + 1e-300)
-    beyond = 1e-18 * (1.0 + gamma) * math.sqrt(float(error.shared[degree] + error.parted[degree]))
-    return math.sqrt(float(np.sum(np.exp(logs)))) * (1.0 + 1e-9) + beyond
+    powers = np.array(POWERS)
+    each = _log_squares(total, scale) + np.log(powers[:, None] - 1.0) * np.arange(len(total))
+    norms = np.sqrt(np.exp(each).sum(axis=1)) * (1.0 + 1e-9) + 1e-18 * (1.0 + gamma) * error.moved(degree)
+    return np.where((powers - 1.0) * (high / 2 + centre) ** 2 * (degree + 121) <= 900.0, norms, np.inf)
