@@ -93,13 +93,25 @@ SERIES = {
 }
 
 
-@pytest.mark.parametrize("kind", SERIES)
-def test_scores_of_any_library(kind):
+def from_scores(given):
+    """Answers from scores of both sides, with labels of groups and people."""
     rng = np.random.default_rng(4)
     members, others = rng.normal(0.7, 1.0, 150).round(2), rng.normal(0.0, 1.0, 120).round(2)
-    expected = wi.audit(members, others, rng=1)
-    found = wi.audit(SERIES[kind](members), SERIES[kind](others), rng=1)
-    assert found.to_dict() == expected.to_dict()
+    included = np.repeat([True, False], [150, 120])
+    people = [np.repeat(np.arange(size // 2), 2) + first for size, first in ((150, 0.0), (120, 100.0))]
+    groups = [rng.integers(3, size=size).astype(float) for size in (150, 120)]
+    sides, by_person, by_group = ([given(side) for side in part] for part in ((members, others), people, groups))
+    yield wi.audit(*sides, rng=1)
+    yield wi.audit(*sides, rng=1, person=tuple(by_person), groups=tuple(by_group))
+    yield wi.audit_one_run(given(np.concatenate([members, others])), included, rng=1)
+    yield wi.population.laplace(given(members), epsilon=2.0, clip=3.0)
+    yield wi.population.randomized_response(given(groups[0]), epsilon=1.0)
+
+
+@pytest.mark.parametrize("kind", SERIES)
+def test_scores_of_any_library(kind):
+    for found, expected in zip(from_scores(SERIES[kind]), from_scores(np.asarray), strict=True):
+        assert found.to_dict() == expected.to_dict()
 
 
 TABLES = {
@@ -124,6 +136,11 @@ def choice(records, **options):
     ).to_dict()
 
 
+def largest(records):
+    asked = {"mechanism": "gaussian", "delta": 1e-5, "clip": 3.0, "method": "pairwise"}
+    return wi.population.largest_epsilon(records, target=0.8, points=5, rng=1, **asked).to_dict()
+
+
 def certificate(estimator, records, **options):
     """What a release says, but not the noise: the draw of the subsets has a seed, the noise has none."""
     source = wi.mechanisms.SeededSource(7)
@@ -133,7 +150,9 @@ def certificate(estimator, records, **options):
 
 @pytest.mark.parametrize("kind", TABLES)
 @pytest.mark.parametrize(
-    "answer", [population, lambda records: certificate("mean", records)], ids=["population", "protect"]
+    "answer",
+    [population, largest, lambda records: certificate("mean", records)],
+    ids=["population", "largest", "protect"],
 )
 def test_records_of_any_library(answer, kind):
     records = np.random.default_rng(6).normal(size=(60, 2)).round(3)
