@@ -32,6 +32,7 @@ from whosin.errors import (
 from whosin.guarantees import PMP, PureDP
 from whosin.numerics.finite_laws import closeness_epsilons
 from whosin.parallel.threads import Progress
+from whosin.population.equals import epsilons_among_equals
 from whosin.population.exponential.adjacent import adjacent_epsilon, range_bound
 from whosin.population.exponential.exact import estimate_seconds, subset_count, subset_laws
 from whosin.population.exponential.monte_carlo import certify
@@ -290,7 +291,7 @@ def _solve(
             progress=progress,
             journal=journal,
         )
-        return certificate.per_record, None
+        return np.minimum(certificate.per_record, epsilons_among_equals(logits, k, delta)), None
     if method == "exact":
         laws = subset_laws(logits, k, n_jobs=n_jobs, progress=progress, journal=journal)
         lower, upper = _limits(laws.log_inside, laws.log_outside, np.full(len(logits), laws.error), delta)

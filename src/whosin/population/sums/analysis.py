@@ -30,6 +30,7 @@ from whosin.errors import (
 )
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.numerics.gaussian_noise import epsilon_for, laplace_epsilon_for, noise_for
+from whosin.population.equals import epsilons_among_equals
 from whosin.population.pool import clipped, flattened, totals, train_size, widest_distance
 from whosin.population.result import PopulationPrivacy
 from whosin.population.sums.groups import group_epsilons
@@ -102,7 +103,8 @@ def gaussian(
         Share of the pool that is drawn.
     method : {"auto", "pairwise", "exact", "normal", "groups"}, default "auto"
         "pairwise" is the paper's bound, O(N²). "exact" is spectral, for contributions along one line. "normal" is the
-        smaller of pairwise and a proved normal approximation, any number of columns. "groups" is a sampled bound for
+        smallest of pairwise, a proved normal approximation in any number of columns, and what equal records hide
+        (:mod:`whosin.population.equals`), which is sharp for histograms. "groups" is a sampled bound for
         any number of columns that holds with ``confidence_level``. "auto" takes the best that is quick and says which:
         along one line ε̃ of the pool is exact, by solving those records exactly that may be the most exposed;
         otherwise it is "normal", or "groups" in small pools where "normal" shows nothing.
@@ -294,6 +296,7 @@ def _result(
     check_choice("method", method, METHODS)
     if progress is not None:
         check_callable("progress", progress)
+    equals = epsilons_among_equals(pool.contributions, pool.size, 0.0 if chances is not None else delta)
     pool, unit, slack = _flat(pool, scale, delta, on_records.epsilon) if method != "pairwise" else (pool, scale, 0.0)
     chosen = _choose(method, pool, mechanism, delta)
     f, k = pool.contributions, pool.size
@@ -301,7 +304,7 @@ def _result(
     enough = delta - slack
     if chosen == "normal":
         per_record, shown = _normal(pool, unit, enough, progress)
-        if method == "auto" and not shown and len(f) <= GROUP_RECORDS:
+        if method == "auto" and not (shown or np.isfinite(equals).all()) and len(f) <= GROUP_RECORDS:
             chosen = "groups"
     if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
         lower, per_record = exact_largest(f[:, 0], k, unit, enough, progress=progress).T
@@ -322,6 +325,8 @@ def _result(
     elif chosen == "pairwise":
         shares = None if chances is None else partner_chances(chances, len(f), k)
         per_record = pairwise_epsilons(f, unit, enough, noise=mechanism, shares=shares, progress=progress)
+    if method in ("auto", "normal"):
+        per_record = np.minimum(per_record, equals)
     per_record = np.minimum(per_record, on_records.epsilon)
     if chosen in ("normal", "groups") and mechanism == "gaussian" and len(f) <= PAIRS_RECORDS:
         lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
