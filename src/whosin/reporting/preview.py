@@ -24,7 +24,7 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
     """Return what a ``Preview.to_dict()`` says of files, by the names in ``files`` where they are known."""
     names, columns = files or {}, found["columns"]
     judged = found["tables"][0]["role"] != "scores"
-    opening = compared(columns)
+    opening = what_is_compared(columns)
     notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
     notes += [f"{capital(_in_words(what))}: {count(number)}" for what, number in found["overlaps"].items() if number]
     first = ROLES.get(found["tables"][0]["role"])
@@ -44,7 +44,7 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
     return [*blocks, _columns(columns, judged)]
 
 
-def compared(columns: Sequence[Mapping[str, Any]]) -> str:
+def what_is_compared(columns: Sequence[Mapping[str, Any]]) -> str:
     """Say how many columns are compared, and of the others why not."""
     left = [f"{clean(column['name'])} ({column['left_out']})" for column in columns if column["left_out"] is not None]
     said = f"{count(len(columns) - len(left))} of {count(len(columns))} columns are compared."
