@@ -218,7 +218,7 @@ def _without(table: Any, person: Any) -> Any:
 def _is_text(stream: TableStream, name: str) -> bool:
     import polars as pl
 
-    return stream.dtypes.get(name, pl.String()) == pl.String
+    return bool(stream.dtypes.get(name, pl.String()) == pl.String)
 
 
 def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -> TableStream:
