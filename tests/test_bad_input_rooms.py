@@ -629,7 +629,7 @@ def test_row(row, tmp_path, monkeypatch):
 
 
 HELPFUL = {
-    "file folder": r"^'folder.csv' is a folder: name a file in it$",
+    "file folder": r"^'folder.csv' is a folder: name a file in it; audits take folders with an embedding \(embed\)$",
     "file name": r"File name too long, got 'aaa",
     "file kind": r"^path must be the name of a file, got NoneType$",
     "Parquet pages": r"^pages.parquet must be Parquet.*: the number of values of a page is stated as -3,",

@@ -188,6 +188,21 @@ def test_the_person_column_is_not_compared(files, tmp_path):
     assert "Of 300 training rows, 0 appear" in counted.stdout
 
 
+def test_columns_that_are_not_compared_are_named_with_the_reason(files, tmp_path):
+    paths = {}
+    for role, name in (("train", "train.csv"), ("holdout", "holdout.parquet"), ("synthetic", "fresh.arrow")):
+        read = {"csv": pl.read_csv, "parquet": pl.read_parquet, "arrow": pl.read_ipc}[name.split(".")[1]]
+        frame = read(files / name)
+        paths[role] = tmp_path / f"{role}.csv"
+        case = pl.Series("case", [f"{role} {i}" for i in range(len(frame))])
+        frame.with_row_index("row").with_columns(case).write_csv(paths[role])
+    words = [part for role, path in paths.items() for part in (f"--{role}", path)]
+    text = " ".join(run(*words, "--jobs", 1).stdout.split())
+    assert "Left out: row (a running number), case (different in every row: a key). --keep compares them" in text
+    text = " ".join(run(*words, "--jobs", 1, "--keep", "row,case").stdout.split())
+    assert "Left out" not in text
+
+
 def test_rates_that_so_few_outsiders_cannot_show(files):
     text = run("--scores", files / "scores.csv", "--columns", "score", "--verbose").stdout
     assert "asked for" in text

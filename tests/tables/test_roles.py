@@ -112,6 +112,33 @@ def test_the_release_alone_tells_keys_and_texts(kind):
                 assert attributes(changed, [release])[1] == {}
 
 
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
+@pytest.mark.parametrize("block_rows", [None, 50])
+@pytest.mark.parametrize("kind", ["day", "paid"])
+def test_attributes_that_a_release_has_as_text_are_refused_and_not_left_out(kind, block_rows, tmp_path):
+    """Parquet keeps text as text, CSV gives numbers and dates; as labels on all sides the answers are the same."""
+    rng = np.random.default_rng(5)
+    paths = {}
+    for role in ("train", "holdout", "synthetic"):
+        cells = [
+            f"20{i:02}-0{j}-11" if kind == "day" else f"{i}.{j}" for i, j in rng.integers(1, 10, (150, 2)) * (9, 1)
+        ]
+        frame = pl.DataFrame(
+            {kind: [f"{cell[:-1]}{k % 9 + 1}" for k, cell in enumerate(cells)], "age": np.arange(150) % 40}
+        )
+        paths[role] = tmp_path / f"{role}.csv"
+        frame.write_csv(paths[role])
+    frame.write_parquet(tmp_path / "synthetic.parquet")
+    other = {**paths, "synthetic": tmp_path / "synthetic.parquet"}
+    with pytest.raises(InputError, match=rf"column '{kind}' must hold one kind of cells.*categories"):
+        wi.audit_synthetic(**other, rng=0, block_rows=block_rows)
+    ours, theirs = (
+        wi.audit_synthetic(**files, rng=0, categories=[kind], block_rows=block_rows) for files in (paths, other)
+    )
+    assert ours.advantage == theirs.advantage
+    assert ours.left_out == theirs.left_out
+
+
 @pytest.mark.parametrize("kind", ["hash", "note", "patient_id"])
 def test_a_key_that_the_release_repeats_is_a_leak(kind, tmp_path):
     """Sixty of 200 training keys stand in a release whose other cells are new; read in blocks it is the same."""

@@ -51,6 +51,10 @@ def show(
     if promised is not None:
         compared = found.compare(promised) if judged else "No verdict on it, for the reason above."
         console.print(f"\nPromised: {promised}. {capital(str(compared))}")
+    if facts.get("left_out"):
+        from whosin.reporting.preview import what_is_compared
+
+        console.print(f"\n{what_is_compared(facts['preview']['columns'])} --keep compares them all the same.")
     for failed in facts.get("failed_queries", []):
         console.print(f"Not asked: {failed['query']}, because {failed['reason']}.")
     if verbose:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from whosin.numerics.rounding import NOT_MEASURED, capital, clean, count
@@ -24,12 +24,7 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
     """Return what a ``Preview.to_dict()`` says of files, by the names in ``files`` where they are known."""
     names, columns = files or {}, found["columns"]
     judged = found["tables"][0]["role"] != "scores"
-    compared = sum(column["left_out"] is None for column in columns)
-    opening = f"{count(compared)} of {count(len(columns))} columns are compared."
-    left = [f"{clean(column['name'])} ({column['left_out']})" for column in columns if column["left_out"] is not None]
-    if left:
-        more = f" and {len(left) - 6} more" if len(left) > 6 else ""
-        opening += f" Left out: {', '.join(left[:6])}{more}."
+    opening = what_is_compared(columns)
     notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
     notes += [f"{capital(_in_words(what))}: {count(number)}" for what, number in found["overlaps"].items() if number]
     first = ROLES.get(found["tables"][0]["role"])
@@ -47,6 +42,16 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
     if notes:
         blocks.append(Items(notes))
     return [*blocks, _columns(columns, judged)]
+
+
+def what_is_compared(columns: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many columns are compared, and of the others why not."""
+    left = [f"{clean(column['name'])} ({column['left_out']})" for column in columns if column["left_out"] is not None]
+    said = f"{count(len(columns) - len(left))} of {count(len(columns))} columns are compared."
+    if not left:
+        return said
+    more = f" and {len(left) - 6} more" if len(left) > 6 else ""
+    return f"{said} Left out: {', '.join(left[:6])}{more}."
 
 
 def _file(table: Mapping[str, Any], names: Mapping[str, str]) -> str:

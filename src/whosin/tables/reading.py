@@ -234,7 +234,11 @@ def check_file(path: Path) -> None:
         folder = path.is_dir()
     except OSError as error:
         raise InputError(f"no file can have this name: {error.strerror}, got {str(path)[:100]!r}") from None
-    raise InputError(f"{str(path)!r} is a folder: name a file in it" if folder else f"no such file: {path}")
+    raise InputError(
+        f"{str(path)!r} is a folder: name a file in it; audits take folders with an embedding (embed)"
+        if folder
+        else f"no such file: {path}"
+    )
 
 
 def file_ending(path: Path) -> str:

@@ -10,7 +10,8 @@ A column is left out if
 2. in the first 100,000 rows of the release it is whole numbers or text of which more than half are different, at least
    20 cells in all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like);
 3. in these rows it is text of which more than half is different, at least 20 cells in all, and at most one in ten of
-   the different texts occurs again: among n towns, drawn from k, about n/2k of the different ones do.
+   the different texts occurs again: among n towns, drawn from k, about n/2k of the different ones do. Numbers or dates
+   of the records that the release has as text are not left out but refused: they are attributes, written otherwise.
 
 Where the release has no such column, or there is no release, the records decide by 2 and 3: nothing else can be done
 with the column than to leave it out or to refuse the tables. So by 2 and 3 the records never choose what is asked about
@@ -189,7 +190,8 @@ def _reason(
             return key
         return "different in every row and within a narrow span, as numbers of rows are"
     if others and name in others[0].names:
-        return key
+        texts = all(side.kind == "category" for side in sides)
+        return key if texts or _is_called_id(name) else None
     reasons = {_key(name, side) for side in sides}
     return reasons.pop() if len(reasons) == 1 else TEXTS if None not in reasons else None
 

@@ -173,8 +173,11 @@ def answer_queries(
         if stream.rows > STREAMED_FROM or block_rows is not None:
             if callable(query):
                 raise InputTypeError("query must be names for a release that is read in blocks, got a function")
-            if categories and not text:
-                raise InputError("categories must be text in a release that is read in blocks: write them so")
+            numbers = [] if text else [name for name in categories if not _is_text(stream, name)]
+            if numbers:
+                raise InputError(
+                    f"categories must be text in a release that is read in blocks, got {numbers[0]!r}: write it so"
+                )
             synthetic = stream
         else:
             synthetic = stream.table()
@@ -210,6 +213,12 @@ def _person(person: Any, tables: Mapping[str, Table]) -> Any:
 def _without(table: Any, person: Any) -> Any:
     """Leave the column that says whose a row is out of what is compared, of a table or a stream."""
     return table.without(person) if isinstance(person, str) and person in table.names else table
+
+
+def _is_text(stream: TableStream, name: str) -> bool:
+    import polars as pl
+
+    return bool(stream.dtypes.get(name, pl.String()) == pl.String)
 
 
 def _opened(synthetic: Any, block_rows: int | None, categories: Sequence[str]) -> TableStream:
