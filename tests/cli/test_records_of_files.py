@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
+import whosin as wi
 from whosin.cli.app import app
 
 
@@ -140,7 +141,10 @@ def test_counts_histograms_and_regressions_of_populations(people):
         (("--query", "histogram"), "--query histogram and --edges, such as 0,18,65,120, go together"),
         (("--edges", "0,1", "--clip", 3), "--query histogram and --edges"),
         (("--query", "histogram", "--edges", "0,x"), "--edges must be numbers separated by commas, got '0,x'"),
-        (("--query", "histogram", "--edges", "0,1", "--edges", "0,1"), "--edges must be given for each column (age)"),
+        (
+            ("--query", "histogram", "--edges", "0,1", "--edges", "0,1"),
+            "--edges must be given once for each column (age)",
+        ),
         (("--query", "count", "--clip", 3), "--query count goes without --clip and --range"),
         (("--query", "mode", "--clip", 3), "--query must be one of 'mean', 'sum', 'count'"),
         (("--query", "quantiles", "--clip", 3), "exponential --loss quantile --quantile 0.5 --grid 0,120,121 chooses"),
@@ -205,6 +209,44 @@ def test_statistics_by_name(people, tmp_path):
     assert line["columns"] == ["intercept", "age"]
     assert line["certificate"]["estimator"] == "vector of regression coefficients"
     assert cells["certificate"]["estimator"] == "histogram"
+
+
+TOWNS = ("--columns", "town,age", "--labels", "town=York,Leeds,Hull")
+
+
+def test_contingency_tables_of_labels(people, tmp_path):
+    """Labels are public, those that are not named are in no cell, and gaps are gaps."""
+    towns = people.with_name("towns.csv")
+    lines, cells = ["town,age"], []
+    for age in range(20, 80):
+        place = age % 3 - 1
+        lines.append(f"{('Bath', 'York', 'Leeds')[place + 1]},{age}")
+        cells.append((place, age))
+    towns.write_text("\n".join([*lines, ",50"]))
+    words = (*TOWNS, "--edges", "0,50,120", "--gaps", "drop")
+    assert np.shape(protect(towns, tmp_path, "--statistic", "histogram", *words)["value"]) == (3, 2)
+    query = ("--query", "histogram", "--epsilon", 4, "--delta", 0.05)
+    seen = run("population", "gaussian", towns, *query, *words, "--json")
+    assert seen.exit_code == 0, seen.stderr
+    found, table = json.loads(seen.stdout), wi.population.Histogram([[0, 1, 2, 3], [0, 50, 120]])
+    same = wi.population.gaussian(np.array(cells, dtype=float), epsilon=4, delta=0.05, query=table)
+    assert found["dropped"] == 1
+    assert found["pmp"] == json.loads(json.dumps(same.to_dict()))["pmp"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--labels", "town=York,York"), "--labels must be a column and its labels, such as town=Leeds,York"),
+        (("--labels", "town"), "got 'town'"),
+        (("--labels", "shoe=a,b"), "--labels must be of columns that are taken (age), got 'shoe'"),
+    ],
+)
+def test_mistakes_in_labels(people, tmp_path, words, says):
+    for command in (("protect", people, "--eta", 0.3, "--out", tmp_path / "o.json", "--statistic", "histogram"),
+                    ("population", "gaussian", people, "--query", "histogram", *GAUSSIAN[:4])):  # fmt: skip
+        seen = run(*command, "--columns", "age", "--gaps", "drop", "--edges", "0,120", *words)
+        assert (seen.exit_code, says in " ".join(seen.stderr.split())) == (2, True), seen.stderr
 
 
 def test_columns_without_numbers_are_named_with_those_that_have_some(people, tmp_path):

@@ -20,6 +20,10 @@ Edges = Annotated[
     list[str] | None,
     typer.Option(help="With histogram: public edges of the cells, separated by commas; once for each column."),
 ]
+Labels = Annotated[
+    list[str] | None,
+    typer.Option(help="With histogram: public labels of a column of texts, as town=Leeds,York; once for each such."),
+]
 Ignore = Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")]
 Keep = Annotated[
     str | None, typer.Option(help="Columns to compare although they look like row numbers, keys or free text.")

@@ -13,8 +13,8 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import remarks, split, takes_files
-from whosin.cli.options import Edges, Gaps, Jobs, Json, Records, takes
-from whosin.cli.statistics import numbers_of
+from whosin.cli.options import Edges, Gaps, Jobs, Json, Labels, Records, takes
+from whosin.cli.statistics import edges_of, labels_of, numbers_of
 from whosin.errors import InputError, InputTypeError, check_choice
 from whosin.numerics.rounding import at_most
 
@@ -110,6 +110,7 @@ def gaussian(
         str, typer.Option(help="What is released: mean, sum, count (cells that are not 0), histogram or regression.")
     ] = "mean",
     edges: Edges = None,
+    labels: Labels = None,
     chances: Chances = None,
     how: Any = None,
     written: Any = None,
@@ -126,9 +127,19 @@ def gaussian(
             "grid"
         )
     check_choice("query", query, QUERIES)
-    if (edges is not None) != (query == "histogram"):
+    if (edges is not None or labels is not None) != (query == "histogram"):
         raise InputTypeError("--query histogram and --edges, such as 0,18,65,120, go together: the edges are public")
-    source = _Source(records, taken, clip, how.ranges, written, parts if len(parts) > 1 else [], query, edges or [])
+    source = _Source(
+        records,
+        taken,
+        clip,
+        how.ranges,
+        written,
+        parts if len(parts) > 1 else [],
+        query,
+        edges or [],
+        labels_of(labels),
+    )
     _run("gaussian", source, how, {"delta": delta, "query": query}, chances)
 
 
@@ -206,7 +217,9 @@ class _Source:
     """Columns of each of several releases of one draw; empty for one release."""
     query: str = "mean"
     edges: list[str] = field(default_factory=list)
-    """Public edges of the cells of a histogram, for each column."""
+    """Public edges of the cells of a histogram, for each column of numbers."""
+    labels: dict[str, list[str]] = field(default_factory=dict)
+    """Its public labels, for each column of texts."""
 
     def asked(self, names: list[str]) -> tuple[dict[str, Any], list[float]]:
         """Return what the library takes for the query, and the norms to which records are clipped, if they are."""
@@ -217,9 +230,7 @@ class _Source:
                 f"--query {self.query} goes without --clip and --range: a record adds at most 1 to a cell"
             )
         if self.query == "histogram":
-            if len(self.edges) != len(names):
-                raise InputError(f"--edges must be given for each column ({', '.join(names)}), got {len(self.edges)}")
-            return {"query": Histogram([numbers_of("--edges", part) for part in self.edges])}, []
+            return {"query": Histogram(edges_of(self.edges, self.labels, names))}, []
         if self.query == "count":
             return {"query": _not_zero, "clip": math.nextafter(math.sqrt(len(names)), math.inf)}, []
         clips = self.reach(names)
@@ -285,7 +296,7 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
     if (how.epsilon is None) == (how.target is None):
         raise InputTypeError("give either --epsilon or --target")
     columns, about_rows = _about_rows(source, how, chances)
-    found = read_numeric(source.path, columns, gaps=how.gaps, **source.written)
+    found = read_numeric(source.path, columns, gaps=how.gaps, labels=source.labels, **source.written)
     records, names = found.records, found.names
     (query, clips), blocks = source.asked(names), source.blocks(names)
     common = {**how.options, **options, **query, **about_rows}

@@ -14,8 +14,8 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import remarks, takes_files
 from whosin.cli.files import split as listed
-from whosin.cli.options import Edges, Gaps, Json, Records
-from whosin.cli.statistics import statistics_of
+from whosin.cli.options import Edges, Gaps, Json, Labels, Records
+from whosin.cli.statistics import labels_of, statistics_of
 from whosin.errors import InputError
 from whosin.parallel.storage import whole_file
 
@@ -46,6 +46,7 @@ def protect(
     ] = "relative",
     columns: Annotated[str | None, typer.Option(help="Columns to take, separated by commas; all by default.")] = None,
     edges: Edges = None,
+    labels: Labels = None,
     quantiles: Annotated[
         str | None, typer.Option(help="With quantiles: which, separated by commas, such as 0.25,0.5,0.75.")
     ] = None,
@@ -78,12 +79,13 @@ def protect(
     _check_out(out, force)
     if len(statistic) > 1 and out.suffix.lower() != ".json":
         raise InputError(f"--out must end in .json for several statistics, got {out.name!r}")
-    found = read_numeric(records, listed(columns), gaps=gaps, **written)
+    public = labels_of(labels)
+    found = read_numeric(records, listed(columns), gaps=gaps, labels=public, **written)
     matrix, names = found.records, found.names
-    estimator = statistics_of(statistic, edges, quantiles, names)
+    estimator = statistics_of(statistic, edges, quantiles, names, public)
     if ball is not None and set(statistic) <= set(SUMS):
         raise InputError(f"--ball goes with medians and the like, got {statistic[0]}: its noise is computed exactly")
-    labels = ["intercept", *names[:-1]] if statistic == ["regression"] else names
+    parts = ["intercept", *names[:-1]] if statistic == ["regression"] else names
     with _place(out, force) as part:
         with render.progress(f"Protecting the {' and '.join(statistic)} of {len(matrix)} records") as progress:
             result = release(
@@ -101,10 +103,10 @@ def protect(
                 progress=progress,
                 journal=journal,
             )
-        _fill(result, labels, part, out.suffix.lower())
+        _fill(result, parts, part, out.suffix.lower())
     if json:
         render.emit_json(
-            {"columns": labels, "dropped": found.dropped, "notes": found.notes, "out": str(out), **result.to_dict()}
+            {"columns": parts, "dropped": found.dropped, "notes": found.notes, "out": str(out), **result.to_dict()}
         )
     else:
         for line in remarks(found, records.name):

@@ -12,7 +12,7 @@ import os
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -149,6 +149,7 @@ def read_numeric(
     *,
     at_least: int = 2,
     gaps: str = "refuse",
+    labels: Mapping[str, Sequence[str]] | None = None,
     **written: Any,
 ) -> Numbers:
     """Return the numeric columns of a file as a matrix, their names, how many rows with gaps were dropped, and more.
@@ -163,6 +164,8 @@ def read_numeric(
         The rows that there must be.
     gaps : {"refuse", "drop"}, default "refuse"
         What becomes of rows in which a cell is missing.
+    labels : mapping, optional
+        By column its labels, which become 0, 1, …; all others become -1.
     **written
         How the file is written, as in :func:`read_table`.
 
@@ -186,7 +189,8 @@ def read_numeric(
     absent = [name for name in names if name not in found.series]
     if absent:
         raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(found.series)}")
-    matrix = np.column_stack([_numbers(found, name, path, gaps) for name in names])
+    own = labels or {}
+    matrix = np.column_stack([_numbers(found, name, path, gaps, own.get(name)) for name in names])
     rows = np.flatnonzero(~np.isnan(matrix).any(axis=1)) if gaps == "drop" else np.arange(len(matrix))
     kept = matrix[rows]
     word, numbers = found.places or Places("row", np.arange(len(matrix)))
@@ -382,11 +386,18 @@ def _load_array(path: Path) -> NDArray[np.generic]:
     return arrays[0]
 
 
-def _numbers(found: _Read, name: str, path: Path, gaps: str) -> NDArray[np.float64]:
+def _numbers(
+    found: _Read, name: str, path: Path, gaps: str, labels: Sequence[str] | None = None
+) -> NDArray[np.float64]:
     import polars as pl
 
     series = found.series[name]
-    if series.dtype.is_numeric() or series.dtype == pl.Boolean:
+    if labels is not None:
+        text = series.cast(pl.String).str.strip_chars()
+        numbers = text.replace_strict(
+            list(labels), np.arange(len(labels), dtype=float), default=-1.0, return_dtype=pl.Float64
+        ).set(series.is_null(), None)
+    elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
         numbers = series.cast(pl.Float64)
     else:
         numbers = series.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
