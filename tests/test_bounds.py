@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import whosin as wi
@@ -202,6 +202,7 @@ def test_the_literature_in_order_at_epsilon_one():
 
 
 @given(st.floats(0.01, 10.0), st.floats(0.0, 0.3), priors, st.floats(1e-4, 1.0))
+@example(1.9, 8.2373507920455e-310, 0.5, 0.01)  # a search that takes more than 100 steps
 def test_the_precision_at_a_fixed_false_positive_rate(epsilon, delta, prior, fpr):
     value = row(bounds.table(epsilon, delta, prior, fpr), "ppv", "Jayaraman").value
     found = prior * min(1.0, wi.ApproxDP(epsilon, delta).tpr_at(fpr))

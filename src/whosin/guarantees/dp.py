@@ -363,7 +363,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float | None:
 
     if excess(-709.0) >= 0.0:
         return math.exp(-709.0)
-    return math.exp(float(brentq(excess, -709.0, 8.0, xtol=1e-14)))
+    return math.exp(float(brentq(excess, -709.0, 8.0, xtol=1e-14, maxiter=1000)))
 
 
 def check_delta(delta: float | None, guarantee: Guarantee) -> float:

@@ -127,7 +127,7 @@ class RetrainedAudit(Answer):
 
     Examples
     --------
-    A "generator" that repeats every second of its records; ten trainings of forty people find most of what it gives away:
+    A "generator" that repeats every second of its records, and what ten trainings of forty people find of it:
 
     >>> import numpy as np, whosin as wi
     >>> people = np.random.default_rng(0).normal(size=(40, 2))
