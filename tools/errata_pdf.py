@@ -21,7 +21,8 @@ SOURCE, TARGET = ROOT / "docs" / "errata.md", ROOT / "docs" / "_static" / "errat
 STYLE = (
     "@page{size:A4;margin:18mm} body{font:10pt/1.35 sans-serif} h1{font-size:17pt} h2{font-size:13pt;margin-top:1.4em}"
     "h3{font-size:10.5pt;margin:1.1em 0 .2em;break-after:avoid} p{margin:.15em 0}"
-    "code{font-size:8pt;word-break:break-all} sup,sub{font-size:75%;line-height:0}"
+    "code{font-size:8pt;word-break:break-all} sup,sub{font-size:75%;line-height:0;white-space:nowrap}"
+    "section{break-inside:avoid}"
 )
 MARK = re.compile(r"<code>.*?</code>|[\^_](?:\{([^{}]+)\}|(\w+))")
 """What is raised or lowered, and code, where nothing is."""
@@ -38,10 +39,11 @@ def title() -> str:
 
 
 def html() -> str:
-    """Return the page as HTML, links to other pages as plain words, exponents and indices raised and lowered."""
+    """Return the page as HTML: links to other pages as plain words, exponents and indices set, entries kept whole."""
     text = re.sub(r"\[([^\]]+)\]\((?!http)[^)]+\)", r"\1", SOURCE.read_text(encoding="utf-8"))
     text = re.sub(r"\n(?=\*\*[A-Z][\w ]+\.\*\*)", "\n\n", text)
     body = MARK.sub(_set, MarkdownIt().render(text))
+    body = re.sub(r"<h3>.*?(?=<h[23]>|$)", r"<section>\g<0></section>", body, flags=re.DOTALL)
     head = f"<meta charset=utf-8><title>{title()}</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang=en>{head}{body}</html>"
 

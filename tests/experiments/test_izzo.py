@@ -78,6 +78,18 @@ def test_figure_1_crossings():
     assert figure_1.crossing(36, 0.0005, 0.2) == close(found["36"][0])
 
 
+def test_figure_1_noise_of_dp_grows_exponentially_and_that_of_mip_does_not():
+    """Twelve records more multiply DP's noise by nearly 2^6; σ of proposition 11 stays below 1 at every n."""
+    dp = _common.read("figure_1")["dp"]
+    for few, many in (("24", "36"), ("36", "48")):
+        assert dp[many][0] / dp[few][0] == close(dp[many][-1] / dp[few][-1])
+        assert 50 < dp[many][0] / dp[few][0] < 64
+    found = _common.read("proposition_11")
+    assert found["n"][-1] == 20
+    assert max(found["appendix"]["variance"]) < 1.0
+    assert found["appendix"]["sensitivity"][-1] > 100 * found["appendix"]["sensitivity"][0]
+
+
 def test_figure_1_enumerated():
     found = _common.read("figure_1")["enumerated"]
     halves = _common.Halves(_common.special_data_set(found["n"], "appendix"))

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
-from theorem_support import random_mechanism
+from theorem_support import every_attack, random_mechanism, reveal_or_respond
 
 import whosin as wi
 from whosin.errors import ImplicationError
@@ -38,24 +38,6 @@ def in_out(universe, size, law, record):
             joint[output] = joint.get(output, 0) + probability * Fraction(1, len(subsets))
     outputs = sorted({*joint_in, *joint_out}, key=str)
     return [joint_in.get(o, 0) for o in outputs], [joint_out.get(o, 0) for o in outputs]
-
-
-def every_attack(outputs):
-    """Yield every deterministic attack, as the set of outputs on which it says "member"."""
-    for guesses in itertools.product((False, True), repeat=outputs):
-        yield np.array(guesses)
-
-
-def reveal_or_respond(record, epsilon, delta):
-    """Say 1{record ∈ D} for sure with probability δ, otherwise by randomised response (proof of theorem 4)."""
-    right = (1.0 - delta) / (1.0 + math.exp(-epsilon))
-    wrong = (1.0 - delta) / (1.0 + math.exp(epsilon))
-
-    def law(records):
-        inside = record in records
-        return {("surely", inside): delta, inside: right, not inside: wrong}
-
-    return law
 
 
 def theorem_4_accuracy(epsilon, delta):
@@ -713,6 +695,24 @@ def test_equation_8_both_errors_on_two_adjacent_sets(seed, delta):
     assert least(sharp) == pytest.approx(2.0 * (1.0 - delta) / (1.0 + math.exp(1.3)), rel=1e-9)
 
 
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_equations_9_and_10_the_error_is_a_mean_over_the_matching(n, delta):
+    """P(wrong) = Σ_{D₀ ∈ in} (P(A(D₀) ∈ S) + P(A(f(D₀)) ∉ S))/C(n, n/2), with each term as equation 8 has it."""
+    world = wi.worlds.uniform_subsets(range(n), n // 2)
+    game = world.play(random_mechanism(np.random.default_rng([n, 9])))
+    graph = adjacency_graph(n, n // 2)
+    partner = maximum_bipartite_matching(csr_array(graph.astype(int)), perm_type="column")
+    held = world.membership[:, 0]
+    without, with_it = game.laws[~held], game.laws[held][partner]
+    least = 2.0 * (1.0 - delta) / (1.0 + math.exp(game.dp(delta).epsilon))
+    for accused in every_attack(4):
+        errors = with_it[:, ~accused].sum(axis=1) + without[:, accused].sum(axis=1)
+        wrong = 0.5 * (game.inside[0, ~accused].sum() + game.outside[0, accused].sum())
+        assert errors.sum() / math.comb(n, n // 2) == pytest.approx(wrong, abs=TINY)
+        assert errors.min() >= least - TINY
+
+
 @pytest.mark.parametrize("n", [2, 4, 6, 8])
 def test_section_3_4_number_of_sets_is_half_as_printed(n):
     """ "The C(n, n/2) subsets which contain x*, and the C(n, n/2) subsets which do not": each side has half of them."""
@@ -736,6 +736,15 @@ def test_section_3_5_curve_of_mip(eta, fpr):
     assert wi.MIP(eta).tpr_at(fpr) == pytest.approx(min(fpr + 2 * eta, 1.0), abs=1e-13)
     assert wi.MIP(eta).advantage == pytest.approx(2 * eta, abs=1e-15)
     assert wi.MIP(eta).accuracy() == pytest.approx(0.5 + eta, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_section_3_5_yeom_has_the_factor_of_two(seed):
+    """ "The same bound on this gap": theirs is TPR - FPR = 2·accuracy - 1, which is twice accuracy - ½."""
+    game = wi.worlds.uniform_subsets(range(4), 2).play(random_mechanism(np.random.default_rng([seed, 36])))
+    for record in range(4):
+        assert game.advantage(record) == pytest.approx(2 * game.accuracy(record) - 1, abs=TINY)
+        assert game.advantage(record) > game.accuracy(record) - 0.5 + 1e-3
 
 
 # --- section 3.2: the regression example; sections 5 and 6: reconstruction, group privacy, subsampling -------------

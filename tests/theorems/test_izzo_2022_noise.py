@@ -246,6 +246,33 @@ def test_theorem_9_constant(order):
         assert c**gamma == pytest.approx(7.5 / eta, rel=1e-9)
 
 
+@pytest.mark.parametrize("eta", [0.1, 0.499])
+@pytest.mark.parametrize("order", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_theorem_9_ratio_of_its_proof(name, order, eta):
+    """The ratio of the two densities is at least 1 - 4c^{-min(Mα, 1-α)} up to c^α·σ (equation 11), and within 1 - Δ and
+    its inverse up to γσc·ln c, Δ = 9c^{-γ} = 1.2η. It is announced with η/2 for Δ, and is so close to 1 here.
+    """
+    theta = estimates(name, 8, 4)
+    centre = np.mean(list(theta.values()))
+    sigma, c = moment(list(theta.values()), order), paper_scale(eta, order, 7.5)
+    alpha, gamma = 2 / (order + 2), order / (order + 2)
+    away = np.linspace(-1.0, 1.0, 4001) * gamma * sigma * c * math.log(c)
+    for record in (0, 7):
+        inside, outside = (
+            np.exp(-np.abs(away[:, None] - (side - centre)) / (c * sigma)).sum(axis=1)
+            for side in inside_and_outside(theta, record)
+        )
+        ratio = inside / outside
+        delta = 9 * c**-gamma
+        assert delta == pytest.approx(1.2 * eta, rel=1e-9)
+        near = np.abs(away) <= c**alpha * sigma
+        assert near.sum() > 1
+        assert ratio[near].min() >= 1 - 4 * c ** -min(order * alpha, 1 - alpha)
+        assert 1 - delta <= 1 - eta / 2 <= ratio.min()
+        assert ratio.max() <= 1 / (1 - eta / 2)
+
+
 # --- lemma 13 ---------------------------------------------------------------------------------------------------------
 
 
@@ -504,6 +531,18 @@ def test_corollary_10_direction_is_the_cone_measure(order):
     assert (1e-4 < judge < 1 - 1e-4) == (order == 2.0)
 
 
+@pytest.mark.parametrize("order", [2.0, 4.0])
+def test_corollary_10_moment_of_its_norm_is_one_at_most(order):
+    """E‖θ - Eθ‖^M in the norm with Σ|x_i|^M/(dσ_i^M): 1 for the exact σ_i, less for larger ones."""
+    world = wi.worlds.uniform_subsets(range(6), 3)
+    theta = world.membership @ np.random.default_rng(10).normal(size=(6, 4)) * [1.0, 10.0, 0.1, 3.0]
+    powers = np.abs(theta - world.prior @ theta) ** order
+    sigmas = (world.prior @ powers) ** (1 / order)
+    for slack in (1.0, 1.3):
+        found = world.prior @ (powers / (slack * sigmas) ** order).mean(axis=1)
+        assert found == pytest.approx(slack**-order, rel=1e-12)
+
+
 # --- proposition 11 ---------------------------------------------------------------------------------------------------
 
 
@@ -564,6 +603,26 @@ def test_proposition_11_growth():
     assert max(main) < 0.25
     spreads = [moment(enumerate_sums(n, "appendix")[0], 1.0) for n in range(4, 17, 2)]
     assert all(a > b for a, b in itertools.pairwise(spreads))  # E|θ - Eθ| falls to 0 while the variance stays at 1
+
+
+def test_equation_15_growth_of_the_sensitivity():
+    """A(D*) - A(D') ≥ C(n, n/2)^{1/2} - 1 on the two halves of the proof; Stirling's form of it has a ratio going to 1.
+
+    And 0 ≤ E A ≤ 2 and σ² ≤ 5, as the proof has them; both are below 2 and 1.
+    """
+    for n in (8, 12, 16):
+        values = special_data_set(n)
+        special, other = (1 / math.fsum([*values[: n // 2 - 1], last]) for last in (values[-1], values[n // 2 - 1]))
+        assert special - other >= math.sqrt(math.comb(n, n // 2)) - 1.0
+        halves = Halves(common.special_data_set(n, "appendix"))
+        assert halves.sensitivity() >= (special - other) * (1 - 1e-9)
+        assert 0.0 <= halves.theta.mean() <= 1.0 <= 2.0
+        assert np.var(halves.theta) < 1.0 <= 5.0
+    exact = {n: 0.5 * (math.lgamma(n + 1) - 2 * math.lgamma(n / 2 + 1)) for n in (8, 80, 800)}
+    stirling = {n: 0.5 * (0.5 * math.log(2 / (math.pi * n)) + n * math.log(2)) for n in exact}
+    away = [stirling[n] - exact[n] for n in exact]
+    assert away == sorted(away, reverse=True)
+    assert 0.0 < away[-1] < 2e-4
 
 
 def test_proposition_11_n_20():

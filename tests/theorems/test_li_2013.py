@@ -349,15 +349,15 @@ class TestLemma49:
     """For bounded independent priors a law on pairs T₂ ⊂ T₁ has margins Pr[T₁|¬t] and Pr[T₂ ∪ {t}|t]."""
 
     @staticmethod
-    def coupled(larger, smaller):
-        """Whether some joint law on {T₂ ⊂ T₁} has these two margins (linear programme)."""
+    def coupling(larger, smaller):
+        """A joint law on {T₂ ⊂ T₁} with these two margins (linear programme), or None if there is none."""
         pairs = [(one, two) for one in larger for two in smaller if set(two) <= set(one)]
         rows = [[float(pair[0] == one) for pair in pairs] for one in larger]
         rows += [[float(pair[1] == two) for pair in pairs] for two in smaller]
         margins = [*larger.values(), *smaller.values()]
         found = linprog(np.zeros(len(pairs)), A_eq=np.array(rows), b_eq=margins, bounds=(0, None))
         assert found.status in (0, 2), found.message
-        return found.status == 0
+        return dict(zip(pairs, found.x, strict=True)) if found.status == 0 else None
 
     @staticmethod
     def margins(world):
@@ -375,14 +375,41 @@ class TestLemma49:
         n = int(rng.integers(3, 7))
         size = int(rng.integers(1, n))
         probabilities = rng.beta(0.4, 0.4, size=n).clip(1e-3, 1 - 1e-3)
-        assert self.coupled(*self.margins(wi.worlds.bounded_independent(range(n), probabilities, size)))
+        assert self.coupling(*self.margins(wi.worlds.bounded_independent(range(n), probabilities, size))) is not None
 
     @pytest.mark.parametrize("seed", range(5))
     def test_lemma_4_9_fails_for_other_priors_of_one_size(self, seed):
         """It is about independent priors: where {c} goes with t and {a,b} without it, there is no such pair."""
         rest = np.random.default_rng(seed).uniform(0.0, 0.1)
         table = {(1, 2): 0.5 - rest / 2, (0, 3): 0.5 - rest / 2, (1, 3): rest / 2, (0, 1): rest / 2}
-        assert not self.coupled(*self.margins(wi.worlds.explicit(range(4), table)))
+        assert self.coupling(*self.margins(wi.worlds.explicit(range(4), table))) is None
+
+    @pytest.mark.parametrize("size", [1, 2, 3])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_equation_11_both_laws_are_sums_over_the_coupling(self, seed, size):
+        """Pr[S|t] = Σ P(T₁, T₂)·Pr[S|T₂ ∪ {t}], Pr[S|¬t] = Σ P(T₁, T₂)·Pr[S|T₁]: pair by pair within e^ε."""
+        rng = np.random.default_rng(seed)
+        laws = random_laws(rng, list(itertools.combinations(range(4), size)))
+        world = wi.worlds.bounded_independent(range(4), rng.uniform(0.1, 0.9, size=4), size)
+        game, pairs = world.play(lambda records: laws[records]), self.coupling(*self.margins(world))
+        for output in range(3):
+            present, absent = (
+                [weight * laws[chosen][output] for chosen, weight in sides]
+                for sides in (
+                    [((0, *two), weight) for (_, two), weight in pairs.items()],
+                    [(one, weight) for (one, _), weight in pairs.items()],
+                )
+            )
+            assert math.fsum(present) == pytest.approx(game.inside[0, output], abs=1e-9)
+            assert math.fsum(absent) == pytest.approx(game.outside[0, output], abs=1e-9)
+            assert all(p <= one_replaced(laws) * q + EXACT for p, q in zip(present, absent, strict=True))
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_section_4_2_without_sizes_one_set_serves_both(self, seed):
+        """Independent records: given t and given ¬t the others have one law, so T₁ = T₂ couples them."""
+        world = wi.worlds.independent(range(4), np.random.default_rng(seed).uniform(0.1, 0.9, size=4))
+        without_t, with_t = self.margins(world)
+        assert without_t == pytest.approx(with_t, rel=EXACT)
 
 
 class TestProposition53:
@@ -728,6 +755,15 @@ class TestRemarks:
         assert (len(primes), primes[-1]) == (10_000, 104_729)
         law = wi.mechanisms.KMax(primes, 3).law((2, 5, 113, 9851))
         assert law == pytest.approx(dict.fromkeys((9851, 9857, 9859), 1 / 3))
+
+    @pytest.mark.parametrize("n", [5, 9])
+    def test_section_5_1_maxima_lie_at_the_top_under_d_n(self, n):
+        """Printed: most maxima are much smaller than the largest value. Of the data sets of D_N one in two has the
+        largest value of the universe, and all but one in 2^j one of its j largest."""
+        world = wi.worlds.all_subsets(range(n))
+        for j in range(1, n + 1):
+            at_the_top = world.membership[:, n - j :].any(axis=1)
+            assert world.prior[at_the_top].sum() == pytest.approx(1 - 2.0**-j, rel=EXACT)
 
     @pytest.mark.parametrize("epsilon", [math.log(7 / 6), 1.0])
     def test_section_5_1_the_maximum_under_dp(self, epsilon):

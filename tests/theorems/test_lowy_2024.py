@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import trapezoid
 from scipy.special import ndtr
 from scipy.stats import binom
-from theorem_support import random_laws, subsets
+from theorem_support import hockey_stick, random_laws, subsets
 
 import whosin as wi
 from whosin.errors import ImplicationError, InputError
@@ -44,11 +45,6 @@ def conditional(laws, record, member):
 
 def people_of(laws):
     return sorted({record for data_set in laws for record in data_set})
-
-
-def hockey_stick(p, q, gamma):
-    """Σ(p - γq)_+."""
-    return float(np.maximum(np.asarray(p) - gamma * np.asarray(q), 0.0).sum())
 
 
 def in_out_divergence(laws, epsilon):
@@ -266,6 +262,29 @@ class TestProposition5:
         assert game.outside[0, yes] / game.inside[0, yes] == pytest.approx(1 / 3, rel=EXACT)
         assert column[~has].sum() / column[has].sum() == pytest.approx(1 / 3, rel=EXACT)
         assert column[has].sum() / column[~has].sum() == pytest.approx(3.0, rel=EXACT)
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("n", [1, 2, 3])
+    def test_proposition_17_every_data_set_has_n_neighbours_on_the_other_side(self, n, seed):
+        """A data set with x has n neighbours without it, and back: n·Σ_out P(D') = Σ_in Σ_{D' ~ D} P(D')."""
+        game, _ = random_game(seed, pool=2 * n, size=n)
+        members = game.world.membership.astype(int)
+        inside = game.world.membership[:, 0]
+        between = (members @ members.T == n - 1)[np.ix_(inside, ~inside)]
+        assert set(between.sum(axis=0)) == set(between.sum(axis=1)) == {n}
+        without = game.laws[~inside]
+        assert n * without.sum(axis=0) == pytest.approx((between @ without).sum(axis=0), rel=EXACT)
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 4])
+    def test_proposition_5_weaker_from_two_on_and_down_to_zero(self, n):
+        """Publishing D and its complement, unordered, is 0-PMP, and no DP from n = 2 on: neither ln 2 nor n > 2 is a
+        limit. At n = 1 it says nothing."""
+        pool = frozenset(range(2 * n))
+        game = wi.worlds.uniform_subsets(pool, n).play(
+            lambda records: {frozenset({frozenset(records), pool - frozenset(records)}): 1.0}
+        )
+        assert game.pmp().epsilon == pytest.approx(0.0, abs=EXACT)
+        assert game.dp().epsilon == (math.inf if n > 1 else 0.0)
 
     def test_proposition_5_is_not_for_two(self):
         """n = 2: the construction gives a record away."""
@@ -568,6 +587,33 @@ class TestProposition12:
             for out_first in (False, True):
                 assert self.exact(game, records[index], epsilon, out_first) <= limit + EXACT
 
+    @pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.5])
+    @pytest.mark.parametrize("index", [0, 7])
+    def test_equation_15_each_step_of_the_convexity(self, index, epsilon):
+        """In against out, at most the mean over D of its law against the mixture of its neighbours', at most the mean
+        over pairs: for this pool each step loses something."""
+        records, n, noise = FIXTURES["gauss"]["X"], 4, 0.5
+        game = wi.worlds.uniform_subsets(records, n).play(wi.mechanisms.Gaussian(lambda d: sum(d) / n, noise))
+        centres = game.world.membership @ np.array(records) / n
+        has, members = game.world.membership[:, index], game.world.membership.astype(int)
+        beside = (members @ members.T == n - 1)[np.ix_(has, ~has)] / n
+        y = np.linspace(-8.0, 9.0, 17_001)
+        laws = np.exp(-0.5 * ((y - centres[:, None]) / noise) ** 2) / (noise * math.sqrt(2 * math.pi))
+        excess = np.maximum(laws[has] - math.exp(epsilon) * (beside @ laws[~has]), 0.0)
+        middle = trapezoid(excess, y, axis=1).mean()
+        assert self.exact(game, records[index], epsilon) < middle - 1e-4
+        assert middle < self.bound(records, n, noise, index, epsilon) - 1e-4
+
+    @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_proposition_12_asks_for_less_than_dp(self, seed, epsilon):
+        """Its mean over the pool is below equation 4 at the pool's widest distance, for the most exposed record too."""
+        rng = np.random.default_rng(seed)
+        records, noise = rng.normal(size=12), float(rng.uniform(0.5, 2.0))
+        means = pairwise_divergences(records, noise, epsilon)
+        assert means.max() < balle_wang(np.ptp(records) / noise, epsilon)
+        assert means.max() > means.min() > 0.0
+
     @pytest.mark.parametrize("index", [0, 3, 7])
     def test_proposition_12_sum_queries_need_only_the_other_records(self, index):
         """For a sum the double average is the mean over x' ≠ x of the term with ‖f(x) - f(x')‖/n."""
@@ -588,6 +634,18 @@ class TestLemma13:
         assert eta == pytest.approx(GOLDEN["lowy"]["lemma13_tight"][epsilon], rel=EXACT)
         assert eta == pytest.approx(math.tanh(float(epsilon) / 2) / 2, rel=EXACT)
         assert eta < (1 - math.exp(-float(epsilon))) / 2
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_lemma_13_proof_bounds_the_belief_after_every_output(self, seed):
+        """1 - Δ ≤ odds ≤ 1/(1 - Δ) with Δ = 1 - e^{-ε}, so no belief is above (1 + Δ)/2; nor above 1/(1 + e^{-ε}),
+        which is lower and reached."""
+        game, _ = random_game(seed)
+        shrink = math.exp(-game.pmp().epsilon)
+        beliefs = [game.posterior(record, output) for record in range(4) for output in range(3)]
+        assert all(shrink - EXACT <= belief / (1 - belief) <= 1 / shrink + EXACT for belief in beliefs)
+        surest = max(max(belief, 1 - belief) for belief in beliefs)
+        assert surest == pytest.approx(1 / (1 + shrink), rel=1e-11)
+        assert surest < 1 - shrink / 2
 
     @pytest.mark.parametrize(("pool", "size"), [(4, 2), (6, 3)])
     @pytest.mark.parametrize("seed", range(6))
@@ -916,13 +974,14 @@ class TestRelatedWork:
         assert game.advantage(1) <= wi.PureDP(epsilon).advantage
 
     def test_yeom_on_average_hides_whom_the_worst_case_shows(self):
-        """Publishing whether one certain person is in: average advantage 1/2n over the pool, her own is 1."""
+        """Publishing whether one certain person is in: average advantage 1/n over the pool, her own is 1."""
         for n in (2, 3, 4):
             game = wi.worlds.uniform_subsets(range(2 * n), n).play(lambda records: {0 in records: 1.0})
             each = [game.advantage(record) for record in range(2 * n)]
             assert each[0] == pytest.approx(1.0, rel=EXACT)
             others = 1.0 / (2 * n - 1)  # that she is out makes everybody else likelier to be in
             assert each[1:] == pytest.approx([others] * (2 * n - 1), rel=EXACT)
+            assert np.mean(each) == pytest.approx(1.0 / n, rel=EXACT)
             assert game.pmp().epsilon == math.inf
 
     def test_leemann_gaussian_mip_follows_from_gaussian_dp_and_is_smaller(self):

@@ -21,7 +21,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import norm
-from theorem_support import random_mechanism
+from theorem_support import hockey_stick, random_mechanism
 
 import whosin as wi
 from whosin.errors import ImplicationError
@@ -32,10 +32,6 @@ GOLDEN = json.loads((DATA / "golden.json").read_text())
 FIXTURES = json.loads((DATA / "fixtures.json").read_text())
 
 FIXED_SIZE = [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)]
-
-
-def hockey_stick(p, q, gamma):
-    return np.maximum(p - gamma * q, 0.0).sum()
 
 
 def subsets(n, sizes=None):

@@ -598,6 +598,12 @@ class TestSection6:
         assert capacity[28] >= 28
         assert capacity[29] < 29
 
+    def test_section_6_c_is_the_expected_size(self):
+        """With inclusion probability c/N for each of N records the training set has c records on average."""
+        world = wi.worlds.independent(range(8), 3 / 8)
+        assert world.inclusion == pytest.approx(np.full(8, 3 / 8), rel=EXACT)
+        assert world.prior @ world.membership.sum(axis=1) == pytest.approx(3.0, rel=EXACT)
+
     def test_section_6_no_deletion_can_be_skipped_in_large_training_sets(self):
         """N = 10⁴, ε = 1, B = .8: one request is covered up to an expected training set of 842.24, not beyond."""
         assert self.least(842.2 / 10_000, 1.0) > 0.8 > self.least(842.3 / 10_000, 1.0)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from theorem_support import every_attack, random_mechanism, reveal_or_respond
 
 import whosin as wi
 from whosin.risks import RatioMetric, advantage_at_prior
@@ -47,11 +48,6 @@ def random_laws(rng, outputs=5, alpha=0.7):
     return rng.dirichlet(np.full(outputs, alpha)), rng.dirichlet(np.full(outputs, alpha))
 
 
-def every_classifier(outputs):
-    """Return all deterministic classifiers as rows of guesses, True for "member"."""
-    return np.array(list(itertools.product((False, True), repeat=outputs)))
-
-
 def confusion(guess, inside, outside, p):
     """Return TP, FP, FN, TN of a classifier."""
     return (
@@ -70,7 +66,7 @@ def value(metric, guess, inside, outside, p):
 
 
 def best_value(metric, inside, outside, p):
-    values = [value(metric, guess, inside, outside, p) for guess in every_classifier(len(inside))]
+    values = [value(metric, guess, inside, outside, p) for guess in every_attack(len(inside))]
     return np.nanmax(values)
 
 
@@ -81,18 +77,6 @@ def member_posterior(inside, outside, p):
 def f_p(inside, outside, p):
     """Equation 14."""
     return (p * inside - (1 - p) * outside) / (p * inside + (1 - p) * outside)
-
-
-def random_mechanism(rng, outputs=4, floor=0.05):
-    laws = {}
-
-    def law(records):
-        if records not in laws:
-            row = (1.0 - floor) * rng.dirichlet(np.full(outputs, 0.7)) + floor / outputs
-            laws[records] = dict(enumerate(row.tolist()))
-        return laws[records]
-
-    return law
 
 
 def drawn_experiment(n, k, law):
@@ -108,12 +92,6 @@ def drawn_experiment(n, k, law):
     return np.array([inside.get(key, 0.0) for key in keys]), np.array([outside.get(key, 0.0) for key in keys])
 
 
-def responds_to(record, epsilon, delta=0.0):
-    """Reveal 1{record ∈ S} with probability δ, otherwise randomised response."""
-    right, wrong = (1 - delta) / (1 + math.exp(-epsilon)), (1 - delta) / (1 + math.exp(epsilon))
-    return lambda s: {("surely", record in s): delta, record in s: right, record not in s: wrong}
-
-
 # --- definitions 1 to 3 and lemma 1 ------------------------------------------------------------------------------
 
 
@@ -121,7 +99,7 @@ def responds_to(record, epsilon, delta=0.0):
 def test_definition_1_advantage_of_an_attack_is_twice_its_accuracy_minus_one(p):
     """A perfect attack has Adv 1, its opposite -1; at p = 1/2 it is TPR - FPR for every attack."""
     inside, outside = experiment_1(range(6), {0, 1, 2}, lambda z: {z // 2: 1.0})
-    for guess in every_classifier(3):
+    for guess in every_attack(3):
         tp, fp, fn, tn = confusion(guess, inside, outside, p)
         assert tp + fp + fn + tn == pytest.approx(1.0)
         if p == 0.5:
@@ -156,7 +134,7 @@ def test_definition_1_remark_a_coin_has_advantage_zero_but_a_constant_guess_does
 def test_definition_2_optimal_advantage_is_the_best_of_all_classifiers(p, seed):
     """Adv_p(Q_S) = max over attacks; the library reads it off the curve, and it is never below |2p-1|."""
     inside, outside = random_laws(np.random.default_rng(seed))
-    best = max(2 * sum(confusion(g, inside, outside, p)[::3]) - 1 for g in every_classifier(5))
+    best = max(2 * sum(confusion(g, inside, outside, p)[::3]) - 1 for g in every_attack(5))
     assert advantage_at_prior(wi.Roc.from_likelihoods(inside, outside), p) == pytest.approx(best, abs=1e-14)
     assert best >= abs(2 * p - 1) - 1e-15
 
@@ -170,7 +148,7 @@ def test_lemma_1_bayes_classifier_is_optimal_and_advantage_is_the_mean_of_f(p, s
     table = {z: dict(enumerate(rng.dirichlet(np.full(4, 0.6)).tolist())) for z in range(8)}
     inside, outside = experiment_1(range(8), members, table.__getitem__)
     bayes = member_posterior(inside, outside, p) > 0.5
-    best = max(2 * sum(confusion(g, inside, outside, p)[::3]) - 1 for g in every_classifier(4))
+    best = max(2 * sum(confusion(g, inside, outside, p)[::3]) - 1 for g in every_attack(4))
     tp, _, _, tn = confusion(bayes, inside, outside, p)
     marginal = p * inside + (1 - p) * outside
     assert 2 * (tp + tn) - 1 == pytest.approx(best, abs=1e-14)
@@ -231,7 +209,7 @@ def test_theorem_1_part_4_printed_with_a_fixed_training_set_fails():
 
 def test_theorem_1_part_4_averaging_over_training_randomness_alone_does_not_help():
     """With S fixed and ε-DP training that is random, the query z alone still has Adv 1."""
-    law = responds_to(0, 0.5)
+    law = reveal_or_respond(0, 0.5)
     inside, outside = {}, {}
     for z in range(6):
         for model, probability in law((0, 1, 2)).items():
@@ -306,7 +284,7 @@ def test_theorem_1_part_4_corrected_for_iid_training_sets():
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_theorem_1_part_4_corrected_is_attained(epsilon, p):
     """Randomised response on two records reaches both the pointwise and the average bound, at every prior."""
-    inside, outside = drawn_experiment(2, 1, responds_to(0, epsilon))
+    inside, outside = drawn_experiment(2, 1, reveal_or_respond(0, epsilon))
     seen = inside + outside > 0
     inside, outside = inside[seen], outside[seen]
     assert np.abs(f_p(inside, outside, p)).max() == pytest.approx(wi.bounds.mace_pointwise(epsilon, p), abs=1e-14)
@@ -356,8 +334,8 @@ def test_theorem_1_part_4_for_approximate_dp_the_average_is_bounded(seed, delta)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.02), (1.0, 0.3), (3.0, 0.1)])
 def test_theorem_1_part_4_for_approximate_dp_is_attained_and_no_pointwise_bound_exists(epsilon, delta):
     """Revealing with probability δ reaches the average bound, and |f_p| = 1 at the revealing output."""
-    inside, outside = drawn_experiment(2, 1, responds_to(0, epsilon, delta))
-    assert wi.worlds.uniform_subsets(range(2), 1).play(responds_to(0, epsilon, delta)).dp(
+    inside, outside = drawn_experiment(2, 1, reveal_or_respond(0, epsilon, delta))
+    assert wi.worlds.uniform_subsets(range(2), 1).play(reveal_or_respond(0, epsilon, delta)).dp(
         delta
     ).epsilon == pytest.approx(epsilon, abs=1e-12)
     accuracy = np.maximum(0.5 * inside, 0.5 * outside).sum()
@@ -406,7 +384,7 @@ def test_lemma_2_corrected_negative_kappa_flips_the_rule(p, seed):
     _, a11, a10, a01, a00 = metric.a
     t = (a00 - a10) / (a11 - a10 - a01 + a00)
     assert metric.threshold() is None
-    values = [value(metric, guess, inside, outside, p) for guess in every_classifier(5)]
+    values = [value(metric, guess, inside, outside, p) for guess in every_attack(5)]
     posterior = member_posterior(inside, outside, p)
     assert value(metric, posterior < t, inside, outside, p) == pytest.approx(max(values), abs=1e-13)
     assert value(metric, posterior > t, inside, outside, p) == pytest.approx(min(values), abs=1e-13)
@@ -564,7 +542,7 @@ def test_lemma_3_ppv_is_degenerate(p, seed):
     assert PPV.threshold(roc, p) == pytest.approx(posterior.max(), abs=1e-12)
     nobody = posterior > posterior.max()
     assert math.isnan(value(PPV, nobody, inside, outside, p))
-    ppv_of_some = [value(PPV, g, inside, outside, p) for g in every_classifier(5) if g.sum() > 1]
+    ppv_of_some = [value(PPV, g, inside, outside, p) for g in every_attack(5) if g.sum() > 1]
     assert max(ppv_of_some) < posterior.max()  # only the one top cell reaches it
 
 
@@ -586,7 +564,7 @@ def test_ppv_of_pure_dp_is_the_largest_posterior(p, epsilon):
     limit = 1 / (1 + math.exp(-epsilon) * (1 - p) / p)
     assert wi.PureDP(epsilon).risk("ppv", p) == pytest.approx(limit, abs=1e-12)
     assert wi.PureDP(epsilon).risk(PPV, p) == pytest.approx(limit, abs=1e-12)
-    inside, outside = drawn_experiment(2, 1, responds_to(0, epsilon))
+    inside, outside = drawn_experiment(2, 1, reveal_or_respond(0, epsilon))
     seen = inside + outside > 0
     assert best_value(PPV, inside[seen], outside[seen], p) == pytest.approx(limit, abs=1e-14)
 
@@ -605,7 +583,7 @@ def test_appendix_b_five_metrics_are_of_the_family(p, seed):
     weighted = RatioMetric((0, w[0], 0, 0, w[1]), (0, w[0], w[2], w[3], w[1]), name="WA")
     accuracy = RatioMetric((0, 1, 0, 0, 1), (0, 1, 1, 1, 1))
     inside, outside = random_laws(np.random.default_rng([seed, 50]))
-    for guess in every_classifier(5):
+    for guess in every_attack(5):
         tp, fp, fn, tn = confusion(guess, inside, outside, p)
         printed = {
             accuracy: (tp + tn, tp + fp + tn + fn),

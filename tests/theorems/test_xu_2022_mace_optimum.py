@@ -358,6 +358,17 @@ def test_remark_1_printed_maximum_over_queries_understates_what_they_tell_togeth
     assert together.lower > 0.98
 
 
+@pytest.mark.parametrize("p", [0.2, 0.5])
+@pytest.mark.parametrize("seed", range(4))
+def test_remark_1_a_pair_tells_at_least_as_much_as_each(seed, p):
+    """Section 6.2 has the hybrid query riskier than each of its two: in the laws it is never less risky."""
+    inside, outside = np.random.default_rng([seed, 76]).dirichlet(np.full(12, 0.6), size=2).reshape(2, 3, 4)
+    together = wi.risks.advantage_at_prior(wi.Roc.from_likelihoods(inside.ravel(), outside.ravel()), p)
+    for axis in (0, 1):
+        alone = wi.Roc.from_likelihoods(inside.sum(axis=axis), outside.sum(axis=axis))
+        assert wi.risks.advantage_at_prior(alone, p) <= together + 1e-13
+
+
 # --- theorem 7 and algorithm 2 -----------------------------------------------------------------------------------
 
 

@@ -1,6 +1,7 @@
 """What the tests of several papers share: data sets, random mechanisms, answers with given counts, a judge."""
 
 import itertools
+import math
 
 import numpy as np
 from scipy.stats import binomtest
@@ -29,6 +30,27 @@ def random_mechanism(rng, outputs=4, floor=0.05, alpha=0.7):
         return laws[records]
 
     return law
+
+
+def reveal_or_respond(record, epsilon, delta=0.0):
+    """Say 1{record ∈ D} for sure with probability δ, otherwise by randomised response."""
+    right, wrong = (1.0 - delta) / (1.0 + math.exp(-epsilon)), (1.0 - delta) / (1.0 + math.exp(epsilon))
+
+    def law(records):
+        inside = record in records
+        return {("surely", inside): delta, inside: right, not inside: wrong}
+
+    return law
+
+
+def every_attack(outputs):
+    """Every deterministic attack, as a row that is True where it says "member"."""
+    return np.array(list(itertools.product((False, True), repeat=outputs)))
+
+
+def hockey_stick(p, q, gamma):
+    """Σ(p - γq)_+."""
+    return float(np.maximum(np.asarray(p) - gamma * np.asarray(q), 0.0).sum())
 
 
 def answers(counts):
