@@ -123,6 +123,16 @@ def run_side(python: Path, script: str, *arguments: str) -> dict:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def parser_for(description: str, data: str = "", repeats: int = 0) -> argparse.ArgumentParser:
+    """Parser of the options that most benchmarks have: the folder that holds ``data``, and how often to measure."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    if data:
+        parser.add_argument("--data", help=f"folder that holds {data} (default: the variable {DATA_VARIABLE})")
+    if repeats:
+        parser.add_argument("--repeats", type=int, default=repeats, help=f"repetitions (default {repeats})")
+    return parser
+
+
 def data_folder(given: str | None, dataset: str) -> Path:
     """Folder of a data set under ``given`` or the environment's WHOSIN_DATA; a plain message if it is not there."""
     top = given if given is not None else os.environ.get(DATA_VARIABLE)
@@ -187,8 +197,7 @@ def run_tasks(
     ``measure`` runs one task in this process; ``show`` prints the runs and their median CPU seconds and returns
     what else is to be kept.
     """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
+    parser = parser_for(description, repeats=3)
     parser.add_argument("--tasks", nargs="+", choices=tuple(tasks), default=tuple(tasks), help="print, write nothing")
     parser.add_argument("--run", choices=tuple(tasks), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -205,15 +214,12 @@ def run_tasks(
     further = show(runs, medians)
     if tuple(options.tasks) == tuple(tasks):
         content = {
-            "benchmark": script,
             "repeats": options.repeats,
-            "machine": machine(),
-            "versions": {name: version(name) for name in packages},
             "runs": runs,
             "median_cpu_seconds": medians,
             **further,
         }
-        write_results(script, content)
+        write_results(script, packages, content)
     return 0
 
 
@@ -227,10 +233,11 @@ def machine() -> dict[str, object]:
     return {"python": platform.python_version(), "system": platform.system(), "cores": os.cpu_count()}
 
 
-def write_results(name: str, content: dict) -> None:
-    """Write benchmarks/results/<name>.json."""
+def write_results(name: str, packages: Sequence[str], content: dict) -> None:
+    """Write benchmarks/results/<name>.json: what was measured, on what machine, with what versions of the packages."""
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    head = {"benchmark": name, "machine": machine(), "versions": {package: version(package) for package in packages}}
+    text = json.dumps({**head, **content}, indent=2, allow_nan=False) + "\n"
     (RESULTS / f"{name}.json").write_text(text, encoding="utf-8")
     print(f"\nwritten: benchmarks/results/{name}.json")
 

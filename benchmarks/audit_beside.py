@@ -8,7 +8,6 @@ Writes benchmarks/results/audit_beside.json; --repeats changes the number of run
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -62,9 +61,7 @@ def audit(folder: Path, release: str, busy: bool) -> dict:
 
 def main() -> int:
     """Run every release alone and beside a busy core."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
+    parser = _common.parser_for(__doc__, data=DATASET, repeats=3)
     options = parser.parse_args()
     folder = _common.data_folder(options.data, DATASET)
     audit(folder, "leaky", busy=False)
@@ -84,8 +81,7 @@ def main() -> int:
     }
     for name, cost in found.items():
         print(f"{name}: {cost['cpu_seconds']:.1f} CPU s, {cost['wall_seconds']:.1f} s", flush=True)
-    path = _common.RESULTS / "audit_beside.json"
-    path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    _common.write_results("audit_beside", ("whosin",), found)
     return 0
 
 

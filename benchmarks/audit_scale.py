@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -120,9 +119,7 @@ def measure(task: str, folder: Path) -> None:
 
 def main() -> int:
     """Measure every task, or one of them in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
-    parser.add_argument("--repeats", type=int, default=1, help="repetitions (default 1)")
+    parser = _common.parser_for(__doc__, data=DATASET, repeats=1)
     parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
     parser.add_argument("--run", choices=tuple(TASKS), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -155,15 +152,12 @@ def main() -> int:
     _common.print_table(("task", "CPU s", "wall s", "peak MiB", "advantage"), table)
     everything = before | runs
     content = {
-        "benchmark": "audit_scale",
-        "machine": _common.machine(),
-        "versions": {name: version(name) for name in PACKAGES},
         "runs": everything,
         "median_cpu_seconds": {
             task: _common.median([one["cpu_seconds"] for one in records]) for task, records in everything.items()
         },
     }
-    _common.write_results("audit_scale", content)
+    _common.write_results("audit_scale", PACKAGES, content)
     return 0
 
 

@@ -8,7 +8,6 @@ Writes benchmarks/results/audit_vs_peers.json. Standard library only.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -54,9 +53,7 @@ def show(runs: dict) -> None:
 
 def main() -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder that holds bench_adult10k (default: the variable WHOSIN_DATA)")
-    parser.add_argument("--repeats", type=int, default=2, help="repetitions (default 2)")
+    parser = _common.parser_for(__doc__, data="bench_adult10k", repeats=2)
     parser.add_argument("--sides", nargs="+", choices=tuple(SIDES), default=tuple(SIDES), help="print, write nothing")
     options = parser.parse_args()
     if options.repeats < 1:
@@ -84,14 +81,12 @@ def main() -> int:
     show(runs)
     if set(options.sides) == set(SIDES):
         content = {
-            "benchmark": "audit_vs_peers",
             "repeats": options.repeats,
             "threads": 1,
-            "machine": _common.machine(),
             "versions": versions,
             "runs": runs,
         }
-        _common.write_results("audit_vs_peers", content)
+        _common.write_results("audit_vs_peers", (), content)
     return 0
 
 

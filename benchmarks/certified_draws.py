@@ -12,10 +12,8 @@ if it was interrupted. Writes benchmarks/results/certified_draws_100000.json.
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -63,7 +61,7 @@ def measure(records: int, temperature: float, draws: int | None = None, journal:
 
 def main() -> int:
     """Measure every setting, or one large one."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument("--records", type=int, help="one unattended run with so many records")
     parser.add_argument("--draws", type=int, default=100_000, help="draws of the unattended run (default 100,000)")
     parser.add_argument("--journal", type=Path, help="file of the unattended run (default certified_draws_<N>.npz)")
@@ -76,9 +74,7 @@ def main() -> int:
     for setting in SETTINGS if options.records is None else ():
         rows.append(measure(*setting))
         print({key: round(value, 4) for key, value in rows[-1].items()}, flush=True)
-    versions = {package: version(package) for package in ("whosin", "numpy")}
-    content = {"benchmark": "certified_draws", "machine": _common.machine(), "versions": versions, "measurements": rows}
-    _common.write_results(name, content)
+    _common.write_results(name, ("whosin", "numpy"), {"measurements": rows})
     return 0
 
 

@@ -5,7 +5,6 @@ Writes benchmarks/results/cli_startup.json. Standard library only.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -39,8 +38,7 @@ def wall_seconds(command: list[str]) -> float:
 
 def main() -> int:
     """Run every command once to warm the file caches, then alternately."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=7, help="recorded runs of each command (default 7)")
+    parser = _common.parser_for(__doc__, repeats=7)
     options = parser.parse_args()
     if options.repeats < 1:
         parser.error("--repeats must be at least 1")
@@ -62,14 +60,12 @@ def main() -> int:
     rows = [(label, f"{value:.3f}", f"{value / base:.2f}") for label, value in medians.items()]
     _common.print_table(("command", "median wall s", "times whosin's"), rows)
     content = {
-        "benchmark": "cli_startup",
         "repeats": options.repeats,
-        "machine": _common.machine(),
         "wall_seconds": seconds,
         "median_wall_seconds": medians,
         "median_relative_to_whosin": {label: value / base for label, value in medians.items()},
     }
-    _common.write_results("cli_startup", content)
+    _common.write_results("cli_startup", ("whosin",), content)
     return 0
 
 

@@ -7,7 +7,6 @@ unsafe side, with status 2 if a side could not run. Standard library only.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -113,8 +112,7 @@ def show(tasks: dict, verdicts: dict) -> None:
 
 def main() -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions of each timed task (default 3)")
+    parser = _common.parser_for(__doc__, repeats=3)
     parser.add_argument("--tasks", nargs="+", choices=[*TIMED_TASKS, "bad_input"], default=[*TIMED_TASKS, "bad_input"])
     parser.add_argument("--riskcal-only", action="store_true", help="run only riskcal; prints, writes no results")
     options = parser.parse_args()
@@ -143,16 +141,14 @@ def main() -> int:
     if options.riskcal_only:
         return 0
     content = {
-        "benchmark": "dpsgd_vs_riskcal",
         "repeats": options.repeats,
         "threads": 1,
-        "machine": _common.machine(),
         "versions": versions,
         "tasks": tasks,
         "verdicts": verdicts,
     }
     if set(options.tasks) == {*TIMED_TASKS, "bad_input"}:
-        _common.write_results("dpsgd_vs_riskcal", content)
+        _common.write_results("dpsgd_vs_riskcal", (), content)
     else:
         print("\nnot all tasks were run: no results written")
     wrong = [task for task, verdict in verdicts.items() if not verdict["whosin"]["safe_side"]]

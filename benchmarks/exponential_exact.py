@@ -13,14 +13,12 @@ resumes if it was interrupted. Writes benchmarks/results/exponential_exact_20.js
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import math
 import os
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -156,7 +154,7 @@ def unattended(n: int, m: int, journal: Path, workers: int) -> dict:
 
 def main() -> int:
     """Measure every n asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument(
         "--n", type=int, nargs="+", default=SIZES, help="sizes (default 12 15 16 18; others: print only)"
     )
@@ -176,27 +174,20 @@ def main() -> int:
         _, compilation = seconds_of(fused_kernel)
     workers = os.cpu_count() or 1
     packages = ["whosin", "numpy", *(["numba"] if "fused" in routes else [])]
-    content = {
-        "benchmark": "exponential_exact",
-        "candidates": m,
-        "machine": _common.machine(),
-        "versions": {package: version(package) for package in packages},
-        "kernel_loading_seconds": compilation,
-    }
+    content = {"candidates": m, "kernel_loading_seconds": compilation}
     if sizes[0] >= UNATTENDED:
         name = f"exponential_exact_{sizes[0]}"
         content |= unattended(sizes[0], m, options.journal or Path(f"{name}.npz"), workers)
         print(f"epsilon {content['epsilon']:.6f}, {content['cpu_seconds']:.0f} CPU s, {content['wall_seconds']:.0f} s")
-        _common.write_results(name, content)
+        _common.write_results(name, packages, content)
         return 0
     measurements = []
     for n in sizes:
         measurements.append(measure(n, m, options.repeats if n < 16 else 1, workers, routes))
         show(measurements[-1])
     if sizes == SIZES:
-        _common.write_results(
-            "exponential_exact", {**content, "repeats": options.repeats, "measurements": measurements}
-        )
+        content |= {"repeats": options.repeats, "measurements": measurements}
+        _common.write_results("exponential_exact", packages, content)
     return 0
 
 

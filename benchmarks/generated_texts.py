@@ -17,9 +17,7 @@ Writes benchmarks/results/generated_texts.json.
 
 from __future__ import annotations
 
-import argparse
 import math
-from importlib.metadata import version
 
 import _common
 import numpy as np
@@ -115,7 +113,7 @@ def main() -> int:
     """Run all settings and print tables."""
     from scipy.stats import binomtest
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument("--runs", type=int, default=200, help="releases of each setting (default 200)")
     options = parser.parse_args()
     settings = []
@@ -137,15 +135,12 @@ def main() -> int:
             print(f"{name}: {value}")
         print(flush=True)
     content = {
-        "benchmark": NAME,
         "runs": options.runs,
         "texts": TEXTS,
         "level": LEVEL,
-        "machine": _common.machine(),
-        "versions": {name: version(name) for name in ("whosin", "numpy", "scipy")},
         "settings": settings,
     }
-    _common.write_results(NAME, content)
+    _common.write_results(NAME, ("whosin", "numpy", "scipy"), content)
     return 0
 
 

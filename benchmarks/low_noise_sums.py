@@ -9,9 +9,7 @@ benchmarks/results/low_noise_sums.json.
 
 from __future__ import annotations
 
-import argparse
 import time
-from importlib.metadata import version
 
 import _common
 import numpy as np
@@ -58,14 +56,12 @@ def measure(columns: int, records: int, label: float, delta: float) -> dict:
 
 def main() -> int:
     """Measure every pool."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    _common.parser_for(__doc__).parse_args()
     rows = []
     for setting in SETTINGS:
         rows.append(measure(*setting))
         print({key: value if value is None else round(value, 4) for key, value in rows[-1].items()}, flush=True)
-    versions = {package: version(package) for package in ("whosin", "numpy", "scipy")}
-    content = {"benchmark": "low_noise_sums", "machine": _common.machine(), "versions": versions, "measurements": rows}
-    _common.write_results("low_noise_sums", content)
+    _common.write_results("low_noise_sums", ("whosin", "numpy", "scipy"), {"measurements": rows})
     return 0
 
 

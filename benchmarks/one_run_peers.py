@@ -11,12 +11,10 @@ benchmarks/results/one_run_peers.json.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import functools
 import json
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -118,7 +116,7 @@ def shares(found: dict[str, int], runs: int) -> dict[str, dict[str, float]]:
 
 def main() -> int:
     """Run all settings and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument("--runs", type=int, default=4000, help="runs of each setting (default 4000)")
     parser.add_argument("--peer-runs", type=int, default=100, help="of these, runs for jax-privacy (default 100)")
     parser.add_argument("--without-jax", action="store_true", help="leave jax-privacy out, and write nothing")
@@ -138,14 +136,12 @@ def main() -> int:
             print(flush=True)
     if not options.without_jax:
         content = {
-            "benchmark": NAME,
             "canaries": CANARIES,
             "level": LEVEL,
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in ("whosin", "numpy", "scipy")} | {"jax-privacy": JAX_PRIVACY},
+            "version_of_jax_privacy": JAX_PRIVACY,
             "settings": settings,
         }
-        _common.write_results(NAME, content)
+        _common.write_results(NAME, ("whosin", "numpy", "scipy"), content)
     return 0
 
 

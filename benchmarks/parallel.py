@@ -9,12 +9,10 @@ a gain of two workers below 2 for what it is on a busy machine. Writes benchmark
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 
 import _common
 import numpy as np
@@ -95,8 +93,7 @@ def in_turns(sides: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
 
 def main() -> int:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=3)
+    parser = _common.parser_for(__doc__, repeats=3)
     options = parser.parse_args()
     from distributed import Client, LocalCluster
 
@@ -127,13 +124,12 @@ def main() -> int:
     _common.print_table(("", "median s", "times as fast as 1 process"), rows)
     _common.write_results(
         "parallel",
+        ("whosin", "joblib", "distributed", "numpy", "scikit-learn"),
         {
-            "benchmark": "parallel",
             "tasks": TASKS,
             "models": MODELS,
             "repeats": options.repeats,
-            "machine": {**_common.machine(), "load_before": load},
-            "versions": {name: version(name) for name in ("whosin", "joblib", "distributed", "numpy", "scikit-learn")},
+            "load_before": load,
             "same_bits": same,
             "tiny_seconds": tiny,
             "training_seconds": training,

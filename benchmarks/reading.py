@@ -8,12 +8,10 @@ Writes benchmarks/results/reading.json.
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -64,8 +62,7 @@ def timed(work, *given, **named) -> float:
 
 def main() -> int:
     """Write the files and read each by turns."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser = _common.parser_for(__doc__, repeats=5)
     parser.add_argument("--rows", type=int, default=ROWS, help="fewer print, and write no results")
     options = parser.parse_args()
     import polars as pl
@@ -84,9 +81,7 @@ def main() -> int:
             results[name] = {"seconds": sides, "ratio": ratio}
             print(f"{name}: polars {medians['polars']:.2f} s, whosin {medians['whosin']:.2f} s, ratio {ratio:.2f}")
     if options.rows == ROWS:
-        versions = {name: version(name) for name in PACKAGES}
-        content = {"benchmark": "reading", "machine": _common.machine(), "versions": versions, "rows": options.rows}
-        _common.write_results("reading", {**content, "files": results})
+        _common.write_results("reading", PACKAGES, {"rows": options.rows, "files": results})
     return 0
 
 

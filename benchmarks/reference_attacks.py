@@ -9,7 +9,6 @@ environments of their own (--art PYTHON, --sacro PYTHON). Writes benchmarks/resu
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import subprocess
@@ -17,13 +16,13 @@ import sys
 import tempfile
 import time
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
 import numpy as np
 from _attack_measures import measures
 
+PACKAGES = ("whosin", "numpy", "scikit-learn", "torch", "xgboost", "lightgbm")
 RECORDS, MODELS, TARGETS = 1000, 34, 4
 NUMBERS = (0, 4, 10, 11, 12)
 """Columns of Adult that are numbers, but for the census weight."""
@@ -151,8 +150,7 @@ def paired(estimator: object, X: np.ndarray, y: np.ndarray) -> dict[str, object]
 def main() -> int:
     """Run the comparison."""
     warnings.filterwarnings("ignore", "Stochastic Optimizer")
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder that holds adult and mnist (default: the variable WHOSIN_DATA)")
+    parser = _common.parser_for(__doc__, data="adult and mnist")
     parser.add_argument("--art", help="a Python that has adversarial-robustness-toolbox")
     parser.add_argument("--sacro", help="a Python that has sacroml")
     parser.add_argument("--models", nargs="+", help="some of the models: print, write nothing")
@@ -168,8 +166,7 @@ def main() -> int:
             found[name] = paired(estimator, *(digits if name == "CNN" else adult)(folder))
             print(name, found[name], flush=True)
         if not options.models:
-            content = {"benchmark": "reference_attacks", "machine": _common.machine(), "results": found}
-            _common.write_results("reference_attacks_paired", content)
+            _common.write_results("reference_attacks_paired", PACKAGES, {"results": found})
         return 0
     results, seconds = {}, {}
     for name, estimator in asked.items():
@@ -180,18 +177,14 @@ def main() -> int:
         rows = [(attack, *(f"{found[key]:.3f}" for key in found)) for attack, found in results[name].items()]
         _common.print_table(("attack", "AUC", "advantage", "TPR at 1%"), rows)
     if not options.models:
-        packages = ("whosin", "numpy", "scikit-learn", "torch", "xgboost", "lightgbm")
         content = {
-            "benchmark": "reference_attacks",
             "records": RECORDS,
             "models": MODELS,
             "targets": TARGETS,
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in packages},
             "cpu_seconds": seconds,
             "results": results,
         }
-        _common.write_results("reference_attacks", content)
+        _common.write_results("reference_attacks", PACKAGES, content)
     return 0
 
 

@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -232,7 +231,7 @@ def show(found: dict[str, dict]) -> None:
 
 def main() -> int:
     """Measure every task, or one side in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -247,12 +246,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             found[task] = run_task(task, Path(folder))
         content = {
-            "benchmark": "release_blocks",
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in (*streaming.PACKAGES, "dask", "distributed")},
             "tasks": found,
         }
-        _common.write_results("release_blocks", content)
+        _common.write_results("release_blocks", (*streaming.PACKAGES, "dask", "distributed"), content)
     show(found)
     return 0
 

@@ -10,8 +10,6 @@ over all splits, and the lower limit. Writes benchmarks/results/released_queries
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -66,8 +64,7 @@ def made(folder: Path) -> Iterator[tuple[str, object, object, object, object]]:
 
 def main() -> int:
     """Audit every release in every way."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
+    parser = _common.parser_for(__doc__, data=DATASET)
     parser.add_argument("--made", action="store_true", help="audit releases of other tables, made here; write nothing")
     parser.add_argument("--ways", nargs="+", choices=tuple(WAYS), default=tuple(WAYS), help="print, write nothing")
     options = parser.parse_args()
@@ -86,10 +83,7 @@ def main() -> int:
     ]
     _common.print_table(("release", *options.ways), table)
     if tuple(options.ways) == tuple(WAYS) and not options.made:
-        path = _common.RESULTS / "released_queries.json"
-        path.write_text(
-            json.dumps({"machine": _common.machine(), "releases": found}, indent=2) + "\n", encoding="utf-8"
-        )
+        _common.write_results("released_queries", ("whosin",), {"releases": found})
     return 0
 
 

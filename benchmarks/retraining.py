@@ -11,10 +11,8 @@ benchmarks/results/retraining.json if all models were asked for.
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
-from importlib.metadata import version
 
 import _common
 import numpy as np
@@ -179,8 +177,7 @@ def ranked(found, truth: int, jobs: int) -> float:
 
 def main() -> int:
     """Run all models and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help=f"folder that holds {DATASET} (default: ${_common.DATA_VARIABLE})")
+    parser = _common.parser_for(__doc__, data=DATASET)
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, help="print, write nothing")
     parser.add_argument("--trainings", type=int, default=32, help="trainings of each audit (default 32)")
     parser.add_argument("--truth", type=int, default=0, help="further trainings to compare individual risks with")
@@ -201,15 +198,12 @@ def main() -> int:
     if tuple(options.models) == MODELS:
         packages = ("whosin", "numpy", "scipy", "scikit-learn", "pandas")
         content = {
-            "benchmark": NAME,
             "trainings": options.trainings,
             "truth": options.truth,
             "rows": options.rows,
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in packages},
             "models": found,
         }
-        _common.write_results(NAME, content)
+        _common.write_results(NAME, packages, content)
     return 0
 
 

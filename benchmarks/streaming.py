@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -170,7 +169,7 @@ def show(runs: dict[str, dict]) -> None:
 
 def main() -> int:
     """Write and measure every release, or measure one file in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = _common.parser_for(__doc__)
     parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=2, help=argparse.SUPPRESS)
@@ -195,14 +194,11 @@ def main() -> int:
             runs[task] = _common.run_side(python, Path(__file__).name, "--run", str(path), str(count))
             runs[task] |= {"file_mebibytes": size, "rows": millions * 1_000_000, "records": 2 * count}
         content = {
-            "benchmark": "streaming",
-            "machine": _common.machine(),
-            "versions": {name: version(name) for name in PACKAGES},
             "runs": {name: runs[name] for name in TASKS if name in runs},
             "growth_log_log_slope": slope(runs, "growth", "rows"),
             "records_log_log_slope": slope(runs, "records", "records"),
         }
-        _common.write_results("streaming", content)
+        _common.write_results("streaming", PACKAGES, content)
     show(runs)
     return 0
 

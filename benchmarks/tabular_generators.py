@@ -15,7 +15,6 @@ import argparse
 import json
 import sys
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 
 import _common
@@ -85,21 +84,16 @@ def show(runs: dict) -> None:
 def keep(runs: dict, epochs: int) -> None:
     """Write what was measured."""
     content = {
-        "benchmark": "tabular_generators",
         "epochs_of_ctgan_and_tvae": epochs,
         "threads": 1,
-        "machine": _common.machine(),
-        "versions": {name: version(name) for name in PACKAGES},
         "runs": runs,
     }
-    _common.write_results("tabular_generators", content)
+    _common.write_results("tabular_generators", PACKAGES, content)
 
 
 def main() -> int:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help=f"folder that holds {DATASET} (default: the variable WHOSIN_DATA)")
-    parser.add_argument("--repeats", type=int, default=2, help="repetitions (default 2)")
+    parser = _common.parser_for(__doc__, data=DATASET, repeats=2)
     parser.add_argument("--epochs", type=int, default=20, help="epochs of CTGAN and TVAE (default 20)")
     parser.add_argument(
         "--generators", nargs="+", choices=(*OURS, *SDV), default=(*OURS, *SDV), help="print, write nothing"

@@ -11,13 +11,10 @@ Not a timing. Writes benchmarks/results/verdicts.json; --tasks runs some of them
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import _common
 import numpy as np
@@ -145,8 +142,7 @@ def seeds(data: str | None) -> dict:
 
 def main() -> int:
     """Run all tasks and write what was found, or some of them and print it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder that holds german_credit and compas (default: the variable WHOSIN_DATA)")
+    parser = _common.parser_for(__doc__, data="german_credit and compas")
     parser.add_argument("--tasks", nargs="+", choices=("scores", "copies", "seeds"), help="print, write nothing")
     options = parser.parse_args()
     tasks: dict[str, Callable[[], dict]] = {"scores": scores, "copies": copies, "seeds": lambda: seeds(options.data)}
@@ -156,13 +152,8 @@ def main() -> int:
         found[name] = tasks[name]()
         print(json.dumps({name: found[name]}, indent=2), flush=True)
     if options.tasks is None:
-        path = Path(_common.RESULTS) / "verdicts.json"
-        path.write_text(json.dumps(found, indent=2, default=_plain) + "\n", encoding="utf-8")
+        _common.write_results("verdicts", ("whosin",), found)
     return 0
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ Python that has whosin. Writes benchmarks/results/worlds.json.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import math
 import sys
 import time
 from collections.abc import Callable, Iterable
-from importlib.metadata import PackageNotFoundError, version
 
 import _common
 
@@ -77,8 +75,7 @@ def mechanism_alone() -> dict[str, float]:
 
 def main() -> int:
     """Measure the chosen mechanisms."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3, help="repetitions (default 3)")
+    parser = _common.parser_for(__doc__, repeats=3)
     kinds = ("callable", "vectorised")
     parser.add_argument("--mechanisms", nargs="+", choices=kinds, default=kinds)
     options = parser.parse_args()
@@ -107,22 +104,15 @@ def main() -> int:
     print(f"{math.comb(len(PEOPLE), SIZE):,} worlds, {OUTPUTS} outputs")
     _common.print_table(("step", "median CPU s", "value"), rows)
 
-    try:
-        installed = version("whosin")
-    except PackageNotFoundError:
-        installed = "not installed"
     content = {
-        "benchmark": "worlds",
         "worlds": math.comb(len(PEOPLE), SIZE),
         "outputs": OUTPUTS,
         "repeats": options.repeats,
-        "machine": _common.machine(),
-        "versions": {"whosin": installed, "numpy": version("numpy")},
         "mechanism_alone_seconds": alone,
         "runs": runs,
         "median_cpu_seconds": medians,
     }
-    _common.write_results("worlds", content)
+    _common.write_results("worlds", ("whosin", "numpy"), content)
     return 0
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
@@ -47,6 +48,11 @@ STYLE = {
 
 styled = matplotlib.rc_context(STYLE)
 """Decorator of every ``draw``: the same style, left as it was afterwards."""
+
+
+def percent(axis: Any) -> None:
+    """Label an axis of probabilities in percent."""
+    axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
 def new_figure(panels: int = 1) -> tuple[Figure, list[Axes]]:
@@ -112,11 +118,19 @@ def save_png(figure: Figure, path: Path, description: str) -> None:
 
 
 def run_some(package: ModuleType, description: str) -> None:
-    """Run the files of a package of experiments that the command line names, or all of them."""
+    """Run the files of a package of experiments that the command line names, or all of them.
+
+    A file has ``compute`` and ``draw``, and a ``main`` only where it writes more than its results.
+    """
     parser = argparse.ArgumentParser(prog=f"python -m {package.__name__}", description=description)
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(package.NAMES)}; all by default")
     wanted = parser.parse_args().names
     if unknown := sorted(set(wanted) - set(package.NAMES)):
         parser.error(f"no such experiment: {', '.join(unknown)}; there are {', '.join(package.NAMES)}")
+    save = import_module(f"{package.__name__}._common").save
     for name in wanted or package.NAMES:
-        import_module(f"{package.__name__}.{name}").main()
+        module = import_module(f"{package.__name__}.{name}")
+        if hasattr(module, "main"):
+            module.main()
+        else:
+            save(name, module.compute(), module.draw)

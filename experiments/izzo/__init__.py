@@ -1,7 +1,7 @@
 """Izzo et al. 2022, "Provable Membership Inference Privacy": figure 1, and what its section 4 does on data.
 
-Every file has ``compute() -> dict`` (the numbers), ``draw(data) -> Figure`` (the picture of those numbers) and
-``main()`` (both, written to ``results/``). ``python -m experiments.izzo`` runs them all.
+Every file has ``compute() -> dict`` (the numbers) and ``draw(data) -> Figure`` (the picture of those numbers);
+``python -m experiments.izzo`` writes both to ``results/``.
 """
 
 NAMES = ("figure_1", "proposition_11", "dimension", "outlier", "real_data")

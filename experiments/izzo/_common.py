@@ -5,50 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, Results, new_figure, styled, to_text
-from experiments.izzo.noise import paper_scale
+from experiments._shared import Results
 from whosin.numerics.shift import scale_for
-
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "ETAS",
-    "GREEN",
-    "GREY",
-    "ORANGE",
-    "PINK",
-    "RESULTS",
-    "SKY",
-    "Halves",
-    "dp_scale",
-    "moment_scale",
-    "new_figure",
-    "paper_scale",
-    "percent",
-    "read",
-    "save",
-    "special_data_set",
-    "stamp",
-    "styled",
-    "to_text",
-]
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
 _files = Results(RESULTS)
 read, stamp, save = _files.read, _files.stamp, _files.save
 ETAS = (0.05, 0.1, 0.25)
-
-
-def percent(axis: Any) -> None:
-    """Label an axis of probabilities in percent."""
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
 def dp_scale(sensitivity: float, eta: float) -> float:

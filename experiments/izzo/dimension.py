@@ -18,19 +18,9 @@ from matplotlib.figure import Figure
 from scipy.integrate import quad
 from scipy.special import gammainc
 
-from experiments.izzo._common import (
-    BLACK,
-    BLUE,
-    ETAS,
-    GREEN,
-    GREY,
-    ORANGE,
-    new_figure,
-    paper_scale,
-    percent,
-    save,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, new_figure, percent, styled
+from experiments.izzo._common import ETAS
+from experiments.izzo.noise import paper_scale
 
 DIMENSIONS = tuple(round(10 ** (i / 2)) for i in range(17))
 MOMENTS = {
@@ -174,8 +164,3 @@ def draw(data: dict[str, Any]) -> Figure:
         percent(ax.yaxis)
         ax.legend(loc="upper left")
     return figure
-
-
-def main() -> None:
-    """Write results/dimension.json and .png."""
-    save("dimension", compute(), draw)

@@ -14,22 +14,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
-from experiments.izzo._common import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    Halves,
-    dp_scale,
-    moment_scale,
-    new_figure,
-    paper_scale,
-    save,
-    special_data_set,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, new_figure, styled
+from experiments.izzo._common import Halves, dp_scale, moment_scale, special_data_set
+from experiments.izzo.noise import paper_scale
 from whosin.numerics.shift import divergence
 
 N = (24, 30, 36, 42, 48)
@@ -116,8 +103,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.legend(loc="upper right")
         ax.axhline(1.0, color=BLACK, lw=0.6)
     return figure
-
-
-def main() -> None:
-    """Write results/figure_1.json and .png."""
-    save("figure_1", compute(), draw)

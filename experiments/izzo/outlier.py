@@ -17,21 +17,9 @@ from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 
 import whosin as wi
-from experiments.izzo._common import (
-    BLACK,
-    BLUE,
-    ETAS,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    moment_scale,
-    new_figure,
-    paper_scale,
-    percent,
-    save,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, new_figure, percent, styled
+from experiments.izzo._common import ETAS, moment_scale
+from experiments.izzo.noise import paper_scale
 
 N = 12
 OUTLIERS = (1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4, 1e6)
@@ -142,8 +130,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set(ylabel="accuracy on the outlier", ylim=(0.49, 1.02))
         percent(ax.yaxis)
     return figure
-
-
-def main() -> None:
-    """Write results/outlier.json and .png."""
-    save("outlier", compute(), draw)

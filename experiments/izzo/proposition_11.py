@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.izzo._common import BLUE, GREEN, GREY, ORANGE, Halves, new_figure, save, special_data_set, styled
+from experiments._shared import BLUE, GREEN, GREY, ORANGE, new_figure, styled
+from experiments.izzo._common import Halves, special_data_set
 
 SIZES = (4, 6, 8, 10, 12, 14, 16, 18, 20)
 TEXTS = ("appendix", "main")
@@ -60,8 +61,3 @@ def draw(data: dict[str, Any]) -> Figure:
     left.legend(loc="lower left")
     right.legend(loc="upper left")
     return figure
-
-
-def main() -> None:
-    """Write results/proposition_11.json and .png."""
-    save("proposition_11", compute(), draw)

@@ -23,21 +23,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.izzo._common import (
-    BLACK,
-    BLUE,
-    ETAS,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    RESULTS,
-    SKY,
-    dp_scale,
-    new_figure,
-    save,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, SKY, new_figure, styled
+from experiments.izzo._common import ETAS, RESULTS, dp_scale, save
 from experiments.izzo.noise import izzo_noise
 from whosin.protection import SumQuery, protect
 

@@ -19,33 +19,8 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import pdist, squareform
 
 import whosin as wi
-from experiments._shared import BLACK, BLUE, GREEN, ORANGE, PINK, Results, new_figure, styled, to_text
+from experiments._shared import BLUE, GREEN, ORANGE, Results, new_figure
 from whosin.numerics.gaussian_noise import epsilon_for, noise_for, shift_divergence
-
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "CURVES",
-    "GREEN",
-    "ORANGE",
-    "PINK",
-    "candidates",
-    "clip_rows",
-    "distances",
-    "exponential",
-    "gaussian",
-    "new_figure",
-    "outliers",
-    "panel",
-    "plain_ticks",
-    "ratio_panels",
-    "read",
-    "save",
-    "stamp",
-    "styled",
-    "summary",
-    "to_text",
-]
 
 Array = NDArray[np.float64]
 RESULTS = Path(__file__).parent / "results"
@@ -55,6 +30,13 @@ CURVES = (
     ("ratio", "ε̃ / ε, ε = 2λΔ", BLUE, "-"),
 )
 """The ratios of the exponential mechanism: key, label, colour and line."""
+NOISY_CURVES = (
+    ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
+    ("ratio_average_on_records", "the same, δ kept on average over records only", ORANGE, ":"),
+    ("ratio", "ε̃ / ε", BLUE, "-"),
+    ("ratio_average", "the same, δ kept on average over records only", BLUE, ":"),
+)
+"""The ratios of the Gaussian mechanism."""
 
 READINGS = {"definition": "ε(X) = {:g}, by the definition", "sensitivity": "ε(X) = 2λΔ(X) = {:g}"}
 LABELS = {"pool": "noise set by ε(X)", "label": "noise set by the worst case ε"}

@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.lowy._common import (
-    BLACK,
-    CURVES,
-    READINGS,
-    candidates,
-    clip_rows,
-    exponential,
-    ratio_panels,
-    save,
-    styled,
-    summary,
-)
+from experiments._shared import BLACK, styled
+from experiments.lowy._common import CURVES, READINGS, candidates, clip_rows, exponential, ratio_panels, summary
 
 N, M, CLIP, TARGET, TRIALS = 6, 10, 10.0, 5.0, 40
 SIGMAS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0)
@@ -59,8 +49,3 @@ def draw(data: dict[str, Any]) -> Figure:
             ax.plot(printed["sigma"], printed[key], "x", color=BLACK, ms=7, mew=2, label=name)
     figure.axes[0].legend(loc="upper left", ncols=1)
     return figure
-
-
-def main() -> None:
-    """Write results/figure_1.json and .png."""
-    save("figure_1", compute(), draw)

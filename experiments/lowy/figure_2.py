@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments._shared import BLACK, styled
 from experiments.lowy._common import (
-    BLACK,
     CURVES,
     READINGS,
     candidates,
@@ -21,8 +21,6 @@ from experiments.lowy._common import (
     exponential,
     outliers,
     ratio_panels,
-    save,
-    styled,
     summary,
 )
 
@@ -61,8 +59,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.plot(*place, "v", color=BLACK, ms=6, label="text of the paper: both ratios below", ls="none")
     figure.axes[0].legend(loc="lower left")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_2.json and .png."""
-    save("figure_2", compute(), draw)

@@ -10,17 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.lowy._common import (
-    CURVES,
-    READINGS,
-    candidates,
-    clip_rows,
-    exponential,
-    ratio_panels,
-    save,
-    styled,
-    summary,
-)
+from experiments._shared import styled
+from experiments.lowy._common import CURVES, READINGS, candidates, clip_rows, exponential, ratio_panels, summary
 
 N, M, SIGMA, CLIP, TARGET, TRIALS = 6, 10, 1.0, 10.0, 2.0, 20
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100)
@@ -51,8 +42,3 @@ def draw(data: dict[str, Any]) -> Figure:
     figure = ratio_panels(data, {key: title.format(data["epsilon_X"]) for key, title in READINGS.items()}, CURVES)
     figure.axes[1].legend(loc="upper right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_3.json and .png."""
-    save("figure_3", compute(), draw)

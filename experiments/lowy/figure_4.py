@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.lowy._common import BLACK, BLUE, LABELS, ORANGE, gaussian, ratio_panels, save, styled, summary
+from experiments._shared import BLACK, styled
+from experiments.lowy._common import LABELS, NOISY_CURVES, gaussian, ratio_panels, summary
 
 N, D, SIGMA, CLIP, DELTA, TRIALS = 100, 20, 1.0, 50.0, 0.01, 20
 TARGETS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -38,21 +39,10 @@ def compute() -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the ratios, noise set by ε(X) on the left and by the worst case on the right."""
-    curves = (
-        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
-        ("ratio_average_on_records", "the same, δ kept on average over records only", ORANGE, ":"),
-        ("ratio", "ε̃ / ε", BLUE, "-"),
-        ("ratio_average", "the same, δ kept on average over records only", BLUE, ":"),
-    )
-    figure = ratio_panels(data, LABELS, curves)
+    figure = ratio_panels(data, LABELS, NOISY_CURVES)
     printed = data["printed"]
     place = printed["epsilon_X"], printed["pmp_below"] / printed["epsilon_X"]
     for ax in figure.axes:
         ax.plot(*place, "v", color=BLACK, ms=6, ls="none", label="text of the paper: ε̃ < 0.9, over 10")
     figure.axes[1].legend(loc="lower right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_4.json and .png."""
-    save("figure_4", compute(), draw)

@@ -10,18 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.lowy._common import (
-    BLACK,
-    BLUE,
-    LABELS,
-    ORANGE,
-    gaussian,
-    outliers,
-    ratio_panels,
-    save,
-    styled,
-    summary,
-)
+from experiments._shared import BLACK, styled
+from experiments.lowy._common import LABELS, NOISY_CURVES, gaussian, outliers, ratio_panels, summary
 
 N, D, SIGMA, FACTOR, DELTA, TARGET, TRIALS = 100, 10, 5.0, 10.0, 0.01, 5.0, 20
 CLIPS = (5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0)
@@ -51,20 +41,9 @@ def compute() -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the ratios, noise set by ε(X) on the left and by the worst case on the right."""
-    curves = (
-        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
-        ("ratio_average_on_records", "the same, δ kept on average over records only", ORANGE, ":"),
-        ("ratio", "ε̃ / ε", BLUE, "-"),
-        ("ratio_average", "the same, δ kept on average over records only", BLUE, ":"),
-    )
-    figure = ratio_panels(data, {key: f"{title} = {data['target']:g}" for key, title in LABELS.items()}, curves)
+    figure = ratio_panels(data, {key: f"{title} = {data['target']:g}" for key, title in LABELS.items()}, NOISY_CURVES)
     printed = data["printed"]
     place = printed["clip"], printed["pmp"] / printed["label"]
     figure.axes[1].plot(*place, "x", color=BLACK, ms=7, mew=2, ls="none", label="text of the paper, C = 100")
     figure.axes[1].legend(loc="upper right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_5.json and .png."""
-    save("figure_5", compute(), draw)

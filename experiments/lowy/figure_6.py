@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.lowy._common import BLUE, LABELS, ORANGE, gaussian, ratio_panels, save, styled, summary
+from experiments._shared import styled
+from experiments.lowy._common import LABELS, NOISY_CURVES, gaussian, ratio_panels, summary
 
 N, SIGMA, CLIP, DELTA, TARGET, TRIALS = 100, 1.0, 50.0, 0.01, 5.0, 20
 DIMENSIONS = (1, 2, 5, 10, 20, 50, 100)
@@ -36,17 +37,6 @@ def compute() -> dict[str, Any]:
 @styled
 def draw(data: dict[str, Any]) -> Figure:
     """Draw the ratios, noise set by ε(X) on the left and by the worst case on the right."""
-    curves = (
-        ("ratio_on_records", "ε̃ / ε(X)", ORANGE, "--"),
-        ("ratio_average_on_records", "the same, δ kept on average over records only", ORANGE, ":"),
-        ("ratio", "ε̃ / ε", BLUE, "-"),
-        ("ratio_average", "the same, δ kept on average over records only", BLUE, ":"),
-    )
-    figure = ratio_panels(data, {key: f"{title} = {data['target']:g}" for key, title in LABELS.items()}, curves)
+    figure = ratio_panels(data, {key: f"{title} = {data['target']:g}" for key, title in LABELS.items()}, NOISY_CURVES)
     figure.axes[0].legend(loc="lower right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_6.json and .png."""
-    save("figure_6", compute(), draw)

@@ -14,20 +14,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import whosin as wi
-from experiments.lowy._common import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PINK,
-    candidates,
-    new_figure,
-    panel,
-    plain_ticks,
-    save,
-    styled,
-    summary,
-)
+from experiments._shared import BLACK, BLUE, GREEN, ORANGE, PINK, new_figure, styled
+from experiments.lowy._common import candidates, panel, plain_ticks, summary
 from whosin.numerics.gaussian_noise import noise_for
 from whosin.population.sums.pairwise import pairwise_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
@@ -138,8 +126,3 @@ def draw(data: dict[str, Any]) -> Figure:
     for ax in (left, right):
         plain_ticks(ax, second["n"])
     return figure
-
-
-def main() -> None:
-    """Write results/figure_n.json and .png."""
-    save("figure_n", compute(), draw)

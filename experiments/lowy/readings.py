@@ -17,20 +17,9 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 from scipy.spatial.distance import pdist, squareform
 
+from experiments._shared import BLUE, ORANGE, new_figure, styled
 from experiments.lowy import figure_1, figure_4, figure_5
-from experiments.lowy._common import (
-    BLUE,
-    ORANGE,
-    Array,
-    candidates,
-    clip_rows,
-    distances,
-    exponential,
-    new_figure,
-    outliers,
-    save,
-    styled,
-)
+from experiments.lowy._common import Array, candidates, clip_rows, distances, exponential, outliers
 from whosin.numerics.gaussian_noise import noise_for, shift_divergence
 
 TRIALS = {"1": 40, "4": 5, "5": 10}
@@ -181,8 +170,3 @@ def draw(data: dict[str, Any]) -> Figure:
         )
         ax.set(yticks=[], xlim=(0, None))
     return figure
-
-
-def main() -> None:
-    """Write results/readings.json and .png."""
-    save("readings", compute(), draw)

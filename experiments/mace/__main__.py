@@ -12,12 +12,11 @@ import os
 import sys
 import tempfile
 import time
-from importlib import import_module
 from pathlib import Path
 
 from experiments.mace import FULL, NAMES
 from experiments.mace._data import MissingData
-from experiments.mace._run import RESULTS, Run, Unfinished
+from experiments.mace._run import RESULTS, Run, Unfinished, make
 
 
 def parse(words: list[str]) -> tuple[list[str], Run]:
@@ -56,7 +55,7 @@ def main(words: list[str]) -> None:
     try:
         for name in names:
             try:
-                import_module(f"experiments.mace.{name}").main(run)
+                make(name, run)
             except Unfinished as unfinished:
                 print(f"{name} waits for {unfinished}")
     except MissingData as missing:

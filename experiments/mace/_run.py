@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from experiments._shared import Results
@@ -143,20 +143,15 @@ def _loaded(name: str, root: Path | None) -> Images:
     return load(name, root)
 
 
-def make(
-    name: str,
-    run: Run,
-    compute: Callable[[Run], dict[str, Any]],
-    draw: Callable[[dict[str, Any]], Figure],
-    differs: tuple[str, ...],
-) -> None:
+def make(name: str, run: Run) -> None:
     """Compute a figure, say how it was made, and write JSON and PNG."""
+    module = import_module(f"experiments.mace.{name}")
     run.notes.clear()
     start = time.process_time()
-    numbers = compute(run)
+    numbers = module.compute(run)
     seconds = time.process_time() - start - sum(note["cpu_seconds_now"] for note in run.notes.values())
     trained = {key: {k: v for k, v in note.items() if k != "cpu_seconds_now"} for key, note in run.notes.items()}
-    differs = FULL_CUTS if run.full else differs
+    differs = FULL_CUTS if run.full else module.DIFFERS
     made = {
         "command": run.command(name),
         "seed": run.seed,
@@ -166,4 +161,4 @@ def make(
         "differs_from_the_paper": [*(["digits stand in for the images"] if run.digits else []), *differs],
     }
     run.out.mkdir(parents=True, exist_ok=True)
-    files(run.out).save(name, {"figure": name.removeprefix("figure_"), "made": made, **numbers}, draw)
+    files(run.out).save(name, {"figure": name.removeprefix("figure_"), "made": made, **numbers}, module.draw)

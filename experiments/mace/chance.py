@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from experiments._shared import BLUE, GREEN, ORANGE, new_figure, styled
 from experiments.mace._measure import BINS, cells_of, plug_in
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 DIFFERS = ("the laws of the paper's answers are not printed: three that span what they can be take their place",)
 SIZES = {"2a: 7,000 + 7,000": (7000, 7000), "2a: 7,000 + 63,000": (7000, 63000)}
@@ -78,8 +78,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(title="W if nothing leaks", xlabel="W (the advantage is 0)", ylabel="figure: members + others")
     figure.legend(loc="outside upper center", ncols=2)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/chance.json and .png."""
-    make("chance", run, compute, draw, DIFFERS)

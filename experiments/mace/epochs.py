@@ -15,7 +15,7 @@ from experiments._shared import BLUE, ORANGE, styled
 from experiments.mace._measure import measure
 from experiments.mace._models import Answers, answers_of
 from experiments.mace._recipes import gans_of, recipe_of
-from experiments.mace._run import Run, Unfinished, make
+from experiments.mace._run import Run, Unfinished
 
 DIFFERS = ("the epochs, which the paper states for one model only",)
 TITLES = {
@@ -83,8 +83,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.minorticks_off()
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/full/epochs.json and .png."""
-    make("epochs", run, compute, draw, DIFFERS)

@@ -19,7 +19,7 @@ from experiments._shared import new_figure, styled
 from experiments.mace._measure import forest, measure
 from experiments.mace._models import answers_of, fit
 from experiments.mace._recipes import SKIN_CUTS, recipe_of
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 SHARE = 0.1
 SEED = 21
@@ -82,8 +82,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(title="The riskiest tenth of the members left out", xlabel="membership advantage", ylabel="discriminator of")
     figure.legend(loc="outside upper center", ncols=2)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/exclusion.json and .png."""
-    make("exclusion", run, compute, draw, DIFFERS)

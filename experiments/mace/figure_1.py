@@ -17,7 +17,7 @@ from experiments._shared import new_figure, styled
 from experiments.mace._measure import attack_row, forest, measure
 from experiments.mace._models import Answers, answers_of
 from experiments.mace._recipes import CIFAR10_CUTS, SKIN_CUTS, recipe_of, table_of
-from experiments.mace._run import Run, Unfinished, make
+from experiments.mace._run import Run, Unfinished
 from experiments.mace.heuristics import monte_carlo_attack, shadow_scores, threshold_attack
 
 DIFFERS = (
@@ -90,8 +90,3 @@ def draw(data: dict[str, Any]) -> Figure:
     right.set(title="1b, 1c  JS-GAN", xlabel="membership advantage", ylabel="query")
     figure.legend(*right.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_1.json and .png."""
-    make("figure_1", run, compute, draw, DIFFERS)

@@ -17,7 +17,7 @@ from experiments._shared import new_figure, styled
 from experiments.mace._measure import forest, measure
 from experiments.mace._models import Answers, answers_of
 from experiments.mace._recipes import MNIST_CUTS, SKIN_CUTS
-from experiments.mace._run import Run, Unfinished, make
+from experiments.mace._run import Run, Unfinished
 
 DIFFERS = (
     *MNIST_CUTS,
@@ -71,8 +71,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set(title=titles[key], xlabel="membership advantage", ylabel="query")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_2.json and .png."""
-    make("figure_2", run, compute, draw, DIFFERS)

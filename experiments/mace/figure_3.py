@@ -17,7 +17,7 @@ from experiments._shared import BLUE, GREY, ORANGE, PINK, new_figure, styled
 from experiments.mace._measure import BINS, SPLIT, cells_of, interval
 from experiments.mace._models import answers_of
 from experiments.mace._recipes import CIFAR10_CUTS, MNIST_CUTS
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 from experiments.mace.heuristics import threshold_attack
 
 PRIOR = 0.1
@@ -109,8 +109,3 @@ def draw(data: dict[str, Any]) -> Figure:
     axes[1].set(title=f"AM at p = {data['prior']:g}", xlabel="(TPR + TNR)/2")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_3.json and .png."""
-    make("figure_3", run, compute, draw, DIFFERS)

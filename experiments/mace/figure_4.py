@@ -19,7 +19,7 @@ from experiments.mace._data import load, with_white_box
 from experiments.mace._measure import BINS, PERMUTATIONS, SPLIT, cells_of, forest, measure, printed_risks
 from experiments.mace._models import answers_of
 from experiments.mace._recipes import SKIN_CUTS
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 DIFFERS = (
     *SKIN_CUTS,
@@ -112,8 +112,3 @@ def draw(data: dict[str, Any]) -> Figure:
     legend = {label: mark for ax in (left, right) for mark, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(list(legend.values()), list(legend), loc="outside upper center", ncols=3)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_4.json and .png."""
-    make("figure_4", run, compute, draw, DIFFERS)

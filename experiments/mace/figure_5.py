@@ -18,7 +18,7 @@ import whosin as wi
 from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, SKY, new_figure, styled
 from experiments.mace._measure import measure
 from experiments.mace._private import DP_CUTS, PRIVATE_DELTA, noise_for, private_scores, setting_of
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 EPSILONS = (1.0, 2.0, 5.0, 10.0)
 GRID = (0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0)
@@ -85,8 +85,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(ylabel="membership advantage", ylim=(-0.01, 1.02))
     figure.legend(loc="outside upper center", ncols=2)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_5.json and .png."""
-    make("figure_5", run, compute, draw, DIFFERS)

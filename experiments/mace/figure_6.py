@@ -16,7 +16,7 @@ import whosin as wi
 from experiments._shared import BLUE, GREY, ORANGE, new_figure, styled
 from experiments.mace._measure import BINS, PERMUTATIONS, SPLIT, cells_of, printed_risks
 from experiments.mace._private import DP_CUTS, private_scores
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 EPSILONS = (2.0, 10.0)
 SHARES = tuple(i / 50 for i in range(51))
@@ -71,8 +71,3 @@ def draw(data: dict[str, Any]) -> Figure:
         ax.set(ylabel="individual risk, |f|", xlim=(0, 1), ylim=(-0.02, 1.05))
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_6.json and .png."""
-    make("figure_6", run, compute, draw, DIFFERS)

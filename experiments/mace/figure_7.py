@@ -16,7 +16,7 @@ from experiments._shared import BLUE, ORANGE, new_figure, styled
 from experiments.mace._measure import BINS, DELTA, SPLIT, cells_of, interval, null, plug_in
 from experiments.mace._models import answers_of
 from experiments.mace._recipes import SKIN_CUTS
-from experiments.mace._run import Run, make
+from experiments.mace._run import Run
 
 DIFFERS = (*SKIN_CUTS, "the sets of synthetic images are nested: the first m of one sample")
 
@@ -59,8 +59,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(xlabel="synthetic images released", ylabel="membership advantage", ylim=(-0.01, None))
     figure.legend(loc="outside upper center", ncols=2)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_7.json and .png."""
-    make("figure_7", run, compute, draw, DIFFERS)

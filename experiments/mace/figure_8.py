@@ -18,7 +18,7 @@ from experiments.mace._classifier import train
 from experiments.mace._data import Images, Split, random_split
 from experiments.mace._measure import forest, measure
 from experiments.mace._recipes import SKIN_CUTS, table_of
-from experiments.mace._run import Run, Unfinished, make
+from experiments.mace._run import Run, Unfinished
 
 DIFFERS = (
     SKIN_CUTS[0],
@@ -79,8 +79,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(xlabel="membership advantage", ylabel="query")
     figure.legend(loc="outside upper center", ncols=2)
     return figure
-
-
-def main(run: Run) -> None:
-    """Write results/figure_8.json and .png."""
-    make("figure_8", run, compute, draw, DIFFERS)

@@ -4,55 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
-
-from matplotlib.ticker import PercentFormatter
 
 import whosin as wi
 from experiments._shared import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    SKY,
-    YELLOW,
     Results,
-    new_figure,
-    styled,
-    to_text,
 )
-
-__all__ = [
-    "BLACK",
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "ORANGE",
-    "PINK",
-    "RESULTS",
-    "SKY",
-    "YELLOW",
-    "new_figure",
-    "percent",
-    "posterior_bound",
-    "read",
-    "save",
-    "series",
-    "stamp",
-    "styled",
-    "to_text",
-]
 
 RESULTS = Path(__file__).parent / "results"
 _files = Results(RESULTS)
 read, stamp, save = _files.read, _files.stamp, _files.save
-
-
-def percent(axis: Any) -> None:
-    """Label an axis of probabilities in percent."""
-    axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
 
 
 def posterior_bound(epsilon: float, prior: float) -> float:

@@ -15,17 +15,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import whosin as wi
-from experiments.thudi._common import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    new_figure,
-    percent,
-    posterior_bound,
-    save,
-    series,
-    styled,
-)
+from experiments._shared import BLUE, GREEN, ORANGE, new_figure, percent, styled
+from experiments.thudi._common import posterior_bound, series
 
 EPSILON_0 = 10.0
 PRIOR = 0.5
@@ -102,8 +93,3 @@ def draw(data: dict[str, Any]) -> Figure:
     percent(right.yaxis)
     right.legend(loc="lower right", bbox_to_anchor=(1.0, 0.02))
     return figure
-
-
-def main() -> None:
-    """Write results/figure_1.json and .png."""
-    save("figure_1", compute(), draw)

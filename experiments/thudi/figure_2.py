@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import whosin as wi
-from experiments.thudi._common import BLUE, GREEN, ORANGE, PINK, new_figure, percent, save, styled
+from experiments._shared import BLUE, GREEN, ORANGE, PINK, new_figure, percent, styled
 
 AUTHORS = ("Yeom et al. 2018", "Erlingsson et al. 2019", "Sablayrolles et al. 2019", "Thudi et al. 2022")
 PRINTED = {
@@ -70,8 +70,3 @@ def draw(data: dict[str, Any]) -> Figure:
     percent(ax.yaxis)
     ax.legend(loc="lower right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_2.json and .png."""
-    save("figure_2", compute(), draw)

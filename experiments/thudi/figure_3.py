@@ -6,20 +6,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.thudi._common import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PINK,
-    new_figure,
-    percent,
-    posterior_bound,
-    save,
-    series,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, new_figure, percent, styled
+from experiments.thudi._common import posterior_bound, series
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 
@@ -58,8 +46,3 @@ def draw(data: dict[str, Any]) -> Figure:
     percent(ax.yaxis)
     ax.legend(loc="lower right", bbox_to_anchor=(1.0, 0.1))
     return figure
-
-
-def main() -> None:
-    """Write results/figure_3.json and .png."""
-    save("figure_3", compute(), draw)

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import whosin as wi
-from experiments.thudi._common import BLACK, BLUE, GREY, ORANGE, new_figure, percent, save, styled
+from experiments._shared import BLACK, BLUE, GREY, ORANGE, new_figure, percent, styled
 from whosin.numerics.roots import smallest_holding
 
 EPSILON, DELTA = 1.0, 1e-5
@@ -125,8 +125,3 @@ def draw(data: dict[str, Any]) -> Figure:
         percent(ax.yaxis)
     right.legend(loc="upper center")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_4.json and .png."""
-    save("figure_4", compute(), draw)

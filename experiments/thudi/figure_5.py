@@ -11,7 +11,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import whosin as wi
-from experiments.thudi._common import BLACK, BLUE, GREEN, ORANGE, new_figure, percent, save, series, styled
+from experiments._shared import BLACK, BLUE, GREEN, ORANGE, new_figure, percent, styled
+from experiments.thudi._common import series
 
 EPSILONS = (0.5, 1.0, 2.0)
 
@@ -54,8 +55,3 @@ def draw(data: dict[str, Any]) -> Figure:
     percent(ax.yaxis)
     ax.legend(loc="lower right")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_5.json and .png."""
-    save("figure_5", compute(), draw)

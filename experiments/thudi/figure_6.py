@@ -11,18 +11,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.thudi._common import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    PINK,
-    new_figure,
-    posterior_bound,
-    save,
-    series,
-    styled,
-)
+from experiments._shared import BLACK, BLUE, GREEN, ORANGE, PINK, new_figure, styled
+from experiments.thudi._common import posterior_bound, series
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
@@ -79,8 +69,3 @@ def draw(data: dict[str, Any]) -> Figure:
     ax.set(xlim=(0, 1), ylim=(0, 2.02))
     ax.legend(loc="upper right", title="height of the peak")
     return figure
-
-
-def main() -> None:
-    """Write results/figure_6.json and .png."""
-    save("figure_6", compute(), draw)

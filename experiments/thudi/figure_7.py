@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from scipy.optimize import brentq
 
 import whosin as wi
-from experiments.thudi._common import BLUE, GREEN, GREY, ORANGE, new_figure, percent, posterior_bound, save, styled
+from experiments._shared import BLUE, GREEN, GREY, ORANGE, new_figure, percent, styled
+from experiments.thudi._common import posterior_bound
 from whosin.unlearning import Unlearning, deletion_capacity
 
 B, N, EPSILON = 0.8, 10_000, 1.0
@@ -101,8 +102,3 @@ def draw(data: dict[str, Any]) -> Figure:
     percent(right.yaxis)
     right.legend(loc="center left", bbox_to_anchor=(0.0, 0.6))
     return figure
-
-
-def main() -> None:
-    """Write results/figure_7.json and .png."""
-    save("figure_7", compute(), draw)

@@ -15,6 +15,7 @@ from committed import check_drawing, check_picture
 from scipy.stats import binom
 
 from experiments.izzo import NAMES, _common, dimension, figure_1, outlier, proposition_11, real_data
+from experiments.izzo.noise import paper_scale
 from whosin.protection import protect
 
 ROOT = Path(__file__).parents[2]
@@ -186,7 +187,7 @@ def test_dimension_larger_moments():
     """The first committed numbers again, and where the promise breaks at η = 0.1 (independent study: 800, 47, 13)."""
     data, rng = _common.read("dimension")["larger_moments"], np.random.default_rng(10)
     for place in range(2):
-        value, error = dimension.drawn_gain(data["4"]["d"][place], 4, _common.paper_scale(0.05, 1.0, 4), rng)
+        value, error = dimension.drawn_gain(data["4"]["d"][place], 4, paper_scale(0.05, 1.0, 4), rng)
         assert data["4"]["0.05"]["gain"][place] == close(value)
         assert data["4"]["0.05"]["standard_error"][place] == close(error)
     for order, first in (("4", 800), ("8", 47), ("16", 13)):
@@ -213,9 +214,9 @@ def test_outlier_accuracy(size, accuracy):
 
 def test_outlier_is_computed_again():
     data = _common.read("outlier")
-    found = outlier.leaking_accuracy(outlier.pool(12, 10.0), _common.paper_scale(0.1, 1.0))
+    found = outlier.leaking_accuracy(outlier.pool(12, 10.0), paper_scale(0.1, 1.0))
     assert data["as_printed"]["0.1"][data["outlier"].index(10.0)] == close(found)
-    found = outlier.leaking_accuracy(outlier.pool(8, 100.0), _common.paper_scale(0.1, 1.0))
+    found = outlier.leaking_accuracy(outlier.pool(8, 100.0), paper_scale(0.1, 1.0))
     assert data["over_n"]["100"][data["sizes"].index(8)] == close(found)
 
 

@@ -13,6 +13,7 @@ import pytest
 from committed import check_drawing, check_picture, differences
 
 import whosin as wi
+from experiments._shared import to_text
 from experiments.lowy import NAMES, _common
 from whosin.numerics.gaussian_noise import noise_for
 from whosin.population.exponential.exact import subset_laws
@@ -41,7 +42,7 @@ def value(name, reading, key, x):
 @pytest.mark.parametrize("name", CHEAP)
 @pytest.mark.long
 def test_committed_numbers_are_those_of_the_code(name):
-    now = json.loads(_common.to_text(module(name).compute()))
+    now = json.loads(to_text(module(name).compute()))
     assert differences(_common.read(name), now, 1e-9, 1e-10) == [], f"run: python -m experiments.lowy {name}"
 
 

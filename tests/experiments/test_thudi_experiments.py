@@ -9,6 +9,7 @@ import mpmath
 import pytest
 from committed import check_drawing, check_picture, differences
 
+from experiments._shared import to_text
 from experiments.thudi import NAMES, _common
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,7 @@ def close(value):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_committed_numbers_are_those_of_the_code(name, fresh):
-    now = json.loads(_common.to_text(fresh[name]))
+    now = json.loads(to_text(fresh[name]))
     assert differences(_common.read(name), now, 1e-11, 1e-15) == [], f"run: python -m experiments.thudi {name}"
 
 
