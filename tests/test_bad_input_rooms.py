@@ -441,7 +441,7 @@ ROWS = {
     "table names": lambda: every(
         *(
             lambda names=names: match_tables(*(as_table({key: [1, 2] for key in part}) for part in ("ab", names)))
-            for names in ("AB", ["column 0", "column 1"])
+            for names in ("AB", ["column 0", "column 1"], ["31", "f"])
         )
     ),
     "table mixed": lambda: as_table({"a": [1, "x", 2.5]}),
@@ -450,12 +450,12 @@ ROWS = {
     "file folder": lambda: read_table(folder("folder.csv")),
     "file name": lambda: read_table(f"{NO_NAME}.csv"),
     "file kind": lambda: read_table(None),
-    "file ending": lambda: read_table(file("a.xls", b"1")),
+    "file ending": lambda: read_table(file("a.docx", b"\x00\x01")),
     "file foreign": lambda: read_table(file("a.dta", b"\x01\x00")),
     "file disguised": lambda: every(
         *(
             lambda start=start: read_table(file("a.csv", start + b" a\n1\n"))
-            for start in (b"PK\x03\x04", b"PAR1", b"\x1f\x8b", b"<html>", b'{"a": 1}')
+            for start in (b"PK\x03\x04", b"PAR1", b"\x1f\x8b", b"<html>", b'{"a": 1}', b"@relation")
         )
     ),
     "CSV empty": lambda: read_table(file("a.csv", b"")),
@@ -476,7 +476,9 @@ ROWS = {
     "CSV counted": lambda: read_table(file("a.csv", b"0,1,2\n5,6,7\n")),
     "CSV decimal": lambda: read_table(file("a.csv", b"a;b\n1,5;2\n")),
     "CSV thousands": lambda: [read_table(file("a.csv", text)) for text in (b"a;b\n1,5;1.234\n", b'a,b\n"1,234",2\n')],
-    "CSV units": lambda: read_table(file("a.csv", "a;b;c;d\n12%;$1.5;1,50 €;1 200\n".encode())).column("d"),
+    "CSV units": lambda: (
+        read_table(file("a.csv", "a;b;c;d;e\n12%;$1.5;1,50 €;1 200;CHF 3\n".encode())).column("e").sum()
+    ),
     "CSV words": lambda: read_table(file("a.csv", b"a,b\n?,2\n3,N/A\n-,4\n")),
     "CSV a word": lambda: read_table(file("a.csv", b"a,b\n1,2\n30,N\nrefused,4\n")),
     "CSV zeros": lambda: read_table(file("a.csv", b"a,b\n01,2\n3,4\n")),
@@ -486,16 +488,40 @@ ROWS = {
     "CSV dates": lambda: read_table(file("a.csv", b"a,b\n31.01.2026,1\n")),
     "CSV slashes": lambda: read_table(file("a.csv", b"a,b,c\n31/01/2026,2026/01/31,31-Jan-2026\n")),
     "CSV day or month": lambda: read_table(file("a.csv", b"a,b\n01/02/2026,1\n")),
+    "CSV day words": lambda: read_table(file("a.csv", b"a;b\nJan 31, 2026;31 January 2026\n")),
+    "CSV day mixed": lambda: read_table(file("a.csv", b"a;b\n31.01.26;31.01.2026\n30.01.26;2026-01-31\n")),
+    "CSV times": lambda: read_table(file("a.csv", b"a;b\n7:30;10:00:15\n")),
+    "CSV code": lambda: read_table(file("a.csv", b"a;b\n-999;1\n5;2\n")),
+    "CSV remarks": lambda: [
+        read_table(file("a.csv", text)) for text in (b"# by X, of\n# 2026\na,b,c\n1,2,3\n", b"T, 1\n\na,b,c\n1,2,3\n")
+    ],
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
     "JSON line": lambda: every(
-        *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]", b'{"a": [1]}'))
+        *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]"))
     ),
     "JSON list": lambda: read_table(file("a.json", b'[{"a": 1}, {"a": 2}]')),
-    "JSON columns": lambda: read_table(file("a.json", b'{"a": {"0": 1, "1": 2}}')),
+    "JSON columns": lambda: [
+        read_table(file("a.json", data)).column("a").sum()
+        for data in (b'{"a": {"0": 1, "1": 2}}', b'{"a": [1, 2]}', b'{"n": 2, "rows": [{"a": 1}, {"a": 2}]}')
+    ],
+    "JSON object": lambda: every(
+        *(
+            lambda data=data: read_table(file("a.json", data))
+            for data in (b'{"a": [1, 2], "b": 3}', b'{"columns": ["a"], "index": [0, 1], "data": [[1], [2]]}')
+        )
+    ),
+    "JSON nested": lambda: read_table(file("a.jsonl", b'{"a": {"b": 1}}\n{"a": {"b": 2}}\n')).column("a.b").sum(),
+    "cells lists": lambda: [
+        as_table(pl.DataFrame({"a": cells})).columns[0].labels for cells in ([[1, 2]], [{"a": 1}], [b"x"])
+    ],
     "JSON words": lambda: read_table(file("a.jsonl", b'{"a": 1}\n{"a": "N/A"}\n')).column("a").sum(),
     "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
     "workbook title": lambda: read_table(workbook("a.xlsx", s=[["2026", None], ["a", "b"], [1, 2]])).column("b").sum(),
+    "workbook notes": lambda: (
+        read_table(workbook("a.xlsx", s=[["a", "b"], [1, 2], [], ["Source: X"]])).column("a").sum()
+    ),
+    "workbook text": lambda: read_table(file("a.xls", b"a\tb\n1\t2\n")).column("b").sum(),
     "workbook words": lambda: [
         read_table(workbook("a.xlsx", s=rows)).columns[0].values.sum()
         for rows in ([["a"], [1], ["?"]], [["a"], ["1"], ["2"]], [[1, "x"], [2, "y"], [3, "x"]])

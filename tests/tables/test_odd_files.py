@@ -82,6 +82,61 @@ TEXTS = {
         {"d": [day(2024, 1, 2), day(2024, 3, 4)], "e": [day(2024, 1, 31), day(2024, 2, 28)]},
         None,
     ),
+    "comments above": (
+        "x.csv",
+        "# made, by X\n# of 2026\na,b,c\n1,2,x\n3,4,y\n",
+        {"a": [1, 3], "b": [2, 4], "c": ["x", "y"]},
+        "lines before line 3 were left out: they are no part of the table",
+    ),
+    "a title above a blank line": (
+        "x.csv",
+        "Table 3. Income, by town\n\na,b,c\n1,2,x\n3,4,y\n",
+        {"a": [1, 3], "b": [2, 4], "c": ["x", "y"]},
+        "lines before line 3 were left out: they are no part of the table",
+    ),
+    "carets": ("x.csv", "a^b\n1,5^x\n2^y\n", {"a": [1.5, 2], "b": ["x", "y"]}, "its cells are separated by '^'"),
+    "thousands between tabs": (
+        "x.txt",
+        "a\tb\n1,200.50\t1,200\n3\t12,500\n",
+        {"a": [1200.5, 3], "b": [1200, 12500]},
+        "commas separate thousands in 'a', 'b'",
+    ),
+    "letters of a currency": (
+        "x.csv",
+        "a;b\nCHF 1200.50;1.200,50 EUR\nCHF 3;3 EUR\n",
+        {"a": [1200.5, 3], "b": [1200.5, 3]},
+        "'EUR' is left out in 'b'",
+    ),
+    "letters of another": (
+        "x.csv",
+        "a,b\nUSD5,1\nUSD 7.5,2\n",
+        {"a": [5.0, 7.5], "b": [1, 2]},
+        "'USD' is left out in 'a'",
+    ),
+    "a number that may stand for none": (
+        "x.csv",
+        "a,b\n1,-9\n-999,-8\n3,7\n-999,1\n",
+        {"a": [1, -999, 3, -999], "b": [-9, -8, 7, 1]},
+        "-999 is the only number below 0 in 'a': a number, unless named as missing",
+    ),
+    "dates written in two ways": (
+        "x.csv",
+        "d,n\n2026-01-31,1\n31.01.2026,2\n",
+        {"d": ["2026-01-31", "31.01.2026"], "n": [1, 2]},
+        "cells of 'd' look like dates, but not all are, or not in one way: labels, unless written as 2026-01-31",
+    ),
+    "years of two digits": (
+        "x.csv",
+        "d,n\n31.01.26,1\n30.01.26,2\n",
+        {"d": ["31.01.26", "30.01.26"], "n": [1, 2]},
+        "cells of 'd' look like dates, but not all are, or not in one way: labels, unless written as 2026-01-31",
+    ),
+    "times of day": (
+        "x.csv",
+        "t,u\n7:30,10:00:00.5\n23:59,?\n",
+        {"t": [dt.time(7, 30), dt.time(23, 59)], "u": [dt.time(10, 0, 0, 500000), None]},
+        None,
+    ),
     "dates that read both ways": (
         "x.csv",
         "d\n1/2/2024\n3/4/2024\n",
@@ -99,7 +154,7 @@ def test_text_is_read_at_the_first_try_and_in_blocks(tmp_path, monkeypatch, case
     table = read_table(path)
     assert table.names == tuple(expected)
     for column, cells in expected.items():
-        np.testing.assert_array_equal(table.column(column), as_table({"x": cells}).column("x"))
+        np.testing.assert_array_equal(table.column(column), as_table(pl.DataFrame({"x": cells})).column("x"))
     assert note is None or note in table.notes
     for size in (2**20, 8):
         monkeypatch.setattr(text_blocks, "PIECE", size)
@@ -119,13 +174,16 @@ def test_text_is_read_at_the_first_try_and_in_blocks(tmp_path, monkeypatch, case
         (["12-31-2024 10:30", "01-02-2024 00:00"], [(2024, 12, 31, 10, 30), (2024, 1, 2)]),
         (["31-Dec-2024", "02-JAN-2024"], [(2024, 12, 31), (2024, 1, 2)]),
         (["31dec2024", "02jan2024"], [(2024, 12, 31), (2024, 1, 2)]),
+        (["31 December 2024", "2 Jan 2024"], [(2024, 12, 31), (2024, 1, 2)]),
+        (["December 31, 2024", "Jan 2, 2024"], [(2024, 12, 31), (2024, 1, 2)]),
+        (["Dec 31 2024", "January 2 2024"], [(2024, 12, 31), (2024, 1, 2)]),
         (["12/31/2024 1:05:00 PM", "1/2/2024 12:00:00 AM"], [(2024, 12, 31, 13, 5), (2024, 1, 2)]),
         (["31/12/2024 1:05 PM", "1/2/2024 11:00 AM"], [(2024, 12, 31, 13, 5), (2024, 2, 1, 11)]),
     ],
 )
 def test_dates(tmp_path, cells, days):
     path = tmp_path / "x.csv"
-    path.write_text("d\n" + "\n".join(cells) + "\n?\n")
+    path.write_text("d\n" + "".join(f'"{cell}"\n' for cell in cells) + "?\n")
     table = read_table(path)
     assert table.kind("d") == "date"
     np.testing.assert_array_equal(table.column("d"), [*(day(*parts) for parts in days), np.nan])
@@ -145,6 +203,9 @@ def test_dates(tmp_path, cells, days):
         ("x.csv", b"<!DOCTYPE html>\n<p>Log in</p>\n", "a web page or XML, no table"),
         ("x.html", b"<html>\n<p>Log in</p>\n", "a web page or XML, no table"),
         ("x.csv", b'{"a": 1}\n{"a": 2}\n', "JSON; .json or .jsonl must be its ending"),
+        ("x.arff", b"% made by X\n@RELATION people\n@attribute a numeric\n", "a file of Weka; save it as CSV there"),
+        ("x.xls", b"<html>\n<p>Log in</p>\n", "a web page or XML, no table"),
+        ("x.csv", b"About this, and that\nmore\na,b,c\n1,2,3\n", "line 2 must have .* skip_lines=1 .* leaves them out"),
         ("x.dta", b"\0\1\2", "save it as one of these where it was made, as CSV or Parquet, or unpack it"),
         ("x.csv", b'a,b\n1,"x\n2,y\n3,z\n', "line 2 must close its quote, got none to the end of the file"),
         ("x.csv", b"a,b,c\n1,2,3\n4,5,6\n# 2 rows\n", "line 4 .* remove the line if it is no row of the table"),
@@ -184,6 +245,7 @@ SHEETS = {
     "one name of two": ([["a", None], [1, 2], [3, 4]], [[1, 3], [2, 4]]),
     "no names": ([[31, "f", 1], [32, "m", 2], [33, "f", 1]], [[31, 32, 33], ["f", "m", "f"], [1, 2, 1]]),
     "numbers as text": ([["a", "zip"], ["1", "01234"], ["2,5", "99999"]], [[1, 2.5], ["01234", "99999"]]),
+    "notes below": ([["a", "b"], [1, "x"], [3, "y"], [], ["Source: office"], ["* rounded"]], [[1, 3], ["x", "y"]]),
     "nothing in cells": ([["a", "d"], [1, "2024-01-31"], [2, ""]], [[1, 2], [day(2024, 1, 31), None]]),
     "twice": ([["a", "a", None], [1, 2, None], [3, 4, None]], [[1, 3], [2, 4]]),
 }
@@ -195,6 +257,7 @@ NAMES = {
     "one name of two": ("a", "column 1"),
     "no names": ("column 0", "column 1", "column 2"),
     "numbers as text": ("a", "zip"),
+    "notes below": ("a", "b"),
     "nothing in cells": ("a", "d"),
     "twice": ("a", "a.1"),
 }
@@ -209,6 +272,14 @@ def test_sheets(tmp_path, capfd, case):
     assert table.names == NAMES[case]
     for column, cells in zip(table.names, expected, strict=True):
         np.testing.assert_array_equal(table.column(column), as_table({"x": cells}).column("x"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_text_that_is_called_a_workbook_is_read_by_its_content(tmp_path, encoding):
+    (tmp_path / "x.xls").write_text("age\ttown\n31\tUlm\n45\tKöln\n", encoding=encoding)
+    table = read_table(tmp_path / "x.xls")
+    assert table.fingerprint() == as_table({"age": [31, 45], "town": ["Ulm", "Köln"]}).fingerprint()
+    assert "it was read as text, by its content" in table.notes
 
 
 def test_how_a_sheet_is_written_can_be_named(tmp_path):

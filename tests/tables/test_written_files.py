@@ -1,12 +1,15 @@
 """Files as people have them: separators, decimals, encodings, missing words, packing; recognised, said, or named."""
 
 import bz2
+import datetime as dt
 import gzip
 import lzma
 import zipfile
 
 import numpy as np
+import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from workbooks import workbook
 
@@ -269,13 +272,52 @@ def test_a_list_of_objects(tmp_path, ending):
         ("[]", "is empty"),
         ('[{"a": 1}', "a list of objects or one object per line.*line 1"),
         ("[1, 2]", "row 0 must be an object"),
-        ('[{"a": 1}, {"a": [1]}]', "row 1 column 'a' must be a single value.*orient='records'"),
-        ('{"a": {"0": 1, "1": 2}}', "line 1 column 'a' must be a single value.*orient='records'"),
+        ("[[1, 2], [3, 4]]", "row 0 must be an object"),
+        ('{"columns": ["a"], "index": [0, 1], "data": [[1], [2]]}', "line 1 column 'columns' .*orient='records'"),
+        ('{"a": {"0": 1, "1": 2}, "b": {"0": 1}}', "line 1 column 'a' must be a single value.*orient='records'"),
+        ('{"a": [1, 2], "b": 3}', "line 1 column 'a' must be a single value.*orient='records'"),
     ],
 )
 def test_json_that_is_no_table(tmp_path, rows, message):
     with pytest.raises(InputError, match=message):
         read_table(write(tmp_path / "x.json", rows))
+
+
+@pytest.mark.parametrize("orient", ["columns", "records", "index", "table"])
+def test_json_of_pandas(tmp_path, orient):
+    frame = pd.DataFrame({"a": [1, 2.5, None], "b": ["x", "01", None]})
+    table = read_table(write(tmp_path / "x.json", frame.to_json(orient=orient)))
+    assert table.select(["a", "b"]).fingerprint() == as_table(frame).fingerprint()
+    assert table.names == (("index", "a", "b") if orient == "table" else ("a", "b"))
+    assert table.place(1) == "row 1"
+
+
+def test_lists_and_objects_in_cells(tmp_path):
+    """Text as JSON has it, from whichever library; fields of objects within JSON are columns of their own."""
+    cells, texts = [[1, 2], None, [3]], ["[1, 2]", None, "[3]"]
+    expected = as_table({"a": texts}).fingerprint()
+    objects = pd.DataFrame({"a": [np.array([1, 2]), None, np.array([3])]})
+    for frame in (
+        pl.DataFrame({"a": cells}),
+        pa.table({"a": cells}),
+        objects,
+        {"a": cells},
+        {"a": [(1, 2), None, [3]]},
+    ):
+        assert as_table(frame).fingerprint() == expected
+    pl.DataFrame({"a": cells}).write_parquet(path := tmp_path / "x.parquet")
+    stream = as_stream(path, block_rows=2)
+    assert read_table(path).fingerprint() == stream.table().fingerprint() == expected
+    assert [block["a"].to_list() for _, block in stream.blocks(["a"])] == [texts[:2], texts[2:]]
+    assert read_table(write(tmp_path / "x.jsonl", '{"a": [1, 2]}\n{"a": null}\n{"a": [3]}\n')).fingerprint() == expected
+    odd = pl.DataFrame({"b": [b"Ulm", b"\xff\x00"], "s": [{"x": 1, "y": dt.date(2026, 1, 31)}, None]})
+    for frame in (odd, odd.to_arrow()):
+        assert as_table(frame).column("b").tolist() == ["Ulm", "ff00"]
+        assert as_table(frame).column("s").tolist() == ['{"x": 1, "y": "2026-01-31"}', None]
+    home = write(tmp_path / "y.jsonl", '{"home": {"town": "Ulm", "zip": {"code": 7}}}\n{"home": {"town": "Bonn"}}\n')
+    assert read_table(home).names == ("home.town", "home.zip.code")
+    np.testing.assert_array_equal(read_table(home).column("home.zip.code"), [7, np.nan])
+    assert as_table({"a": [{"x", "y"}, {"y", "x"}]}).column("a").tolist() == ['["x", "y"]'] * 2
 
 
 def test_workbooks(tmp_path):

@@ -147,9 +147,14 @@ def _named(message: str, command: Callable[..., None]) -> str:
     word, space, rest = message.partition(" ")
     if word in options and rest.startswith(("must ", "is needed")):
         message = f"{options[word]}{space}{rest}"
-    return re.sub(
-        r"\b(\w+)=(?!=) ?", lambda found: f"{options[found[1]]} " if found[1] in options else found[0], message
-    )
+
+    def as_option(found: re.Match[str]) -> str:
+        name = options.get(found[1])
+        if name is None:
+            return found[0]
+        return f"--no-{name.removeprefix('--')}" if found[2] else f"{name} "
+
+    return re.sub(r"\b(\w+)=(?!=) ?(False)?", as_option, message)
 
 
 def _told(error: BaseException, command: Callable[..., None]) -> tuple[str, int]:

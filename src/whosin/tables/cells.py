@@ -2,14 +2,15 @@
 
 A column is read as numbers if all its cells read so, blanks around them and missing ones aside; dates have the form
 2026-01-31, 31.01.2026, 2026/01/31, 31/01/2026, 01/31/2026, the last two also with hyphens, 31-Jan-2026 or 31jan2026,
-with or without a time. Where all dates of a column read with the day or the month first, another column of the file
-decides, or else they are labels. A unit that all numbers of a column have ($, €, £, ¥) is left out, % makes hundredths,
-and blanks or apostrophes may separate thousands. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
+with or without a time, or 31 January 2026, Jan 31, 2026, and times of day 10:30 or 10:30:15. Where all dates of a
+column read with the day or the month first, another column of the file decides, or else they are labels. A unit that
+all numbers of a column have ($, €, £, ¥, or the letters of a currency) is left out, % makes hundredths, and blanks or
+apostrophes may separate thousands. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
 stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
 dates, and a remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs
 where that makes numbers of a column, and in at least one column of the file they cannot be thousands; then points
-separate thousands wherever they can. Where cells are separated by commas, or a point is named as the decimal sign,
-commas separate thousands.
+separate thousands wherever they can. Where cells are separated by commas, a point is named as the decimal sign, or
+follows a comma in some column, commas separate thousands.
 
 What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
 is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
@@ -45,13 +46,21 @@ _DAYS = {
     "%m-%d-%Y": r"\d{1,2}-\d{1,2}-\d{4}",
     "%d-%b-%Y": r"\d{1,2}-[A-Za-z]{3}-\d{4}",
     "%d%b%Y": r"\d{1,2}[A-Za-z]{3}\d{4}",
+    "%dT%B %Y": r"\d{1,2} [A-Za-z]{3,9} \d{4}",
+    "%BT%d, %Y": r"[A-Za-z]{3,9} \d{1,2}, \d{4}",
+    "%BT%d %Y": r"[A-Za-z]{3,9} \d{1,2} \d{4}",
 }
-"""Forms of days, and how a cell in each starts."""
+"""Forms of days, with a T for the first blank, and how a cell in each starts."""
+_LIKE_DATES = (
+    r"^(\d{4}(-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)\d{1,2}|\d{1,2}(-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)(\d{2}|\d{4})"
+    r"|\d{1,2}[- ][A-Za-z]{3,9}\.?[-, ]+(\d{2}|\d{4})|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})([T ,].*)?$"
+)
 _TIMES = ("", "T%H:%M:%S%.f", "T%H:%M", "T%I:%M:%S %p", "T%I:%M %p")
 _ZONED = "%Y-%m-%dT%H:%M:%S%.f%#z"
-_DATES = (*(day + time for day in _DAYS for time in _TIMES), _ZONED)
-_UNITS = "$€£¥%"
-_AMOUNT = re.compile(rf"[+-]?[{_UNITS}]?\s*[+-]?[\d.,]")
+_CLOCK = ("%H:%M", "%H:%M:%S%.f")
+_DATES = (*(day + time for day in _DAYS for time in _TIMES), _ZONED, *_CLOCK)
+_UNIT = "(?:[$€£¥%]|EUR|USD|GBP|CHF|JPY)"
+_AMOUNT = re.compile(rf"[+-]?{_UNIT}?\s*[+-]?[\d.,]")
 """How a number starts that may have a unit, or blanks and apostrophes between thousands."""
 _BLANKS = r"['’ \u00a0\u202f]"
 _SPACED = rf"^-?\d{{1,3}}({_BLANKS}\d{{3}})+([.,]\d+)?$"
@@ -60,6 +69,8 @@ _ODD = 3
 """Most words that a column of numbers may have for a remark on them."""
 _SPAN = 10
 """Least distance between the ends of such numbers: 0 and 1 are rather labels."""
+_CODES = frozenset(float(f"-{'9' * many}") for many in range(1, 6))
+"""Numbers that often stand for missing cells."""
 _LOOK = 2**15
 """Cells that say whether a column has few distinct ones."""
 
@@ -129,6 +140,10 @@ class Facts:
     """Whether a cell has a point, which may separate thousands."""
     surely: bool = False
     """Whether a comma cannot stand for thousands."""
+    thousands: bool = False
+    """Whether a comma can only stand for thousands."""
+    dated: bool = True
+    """Whether all cells look like dates, in whatever way they are written."""
     words: Mapping[str, int] | None = None
     """Rows of each word that would be missing among numbers and dates."""
     units: frozenset[str] = frozenset()
@@ -137,8 +152,10 @@ class Facts:
     """Whether blanks or apostrophes separate thousands in a number without a unit."""
     odd: frozenset[str] = frozenset()
     """Cells that are no numbers, a few of them if they are many."""
+    codes: frozenset[float] = frozenset()
+    """The smallest number of a piece, if it is one that often stands for missing cells."""
     low: float = math.inf
-    """The smallest number."""
+    """The smallest other number."""
     high: float = -math.inf
 
     def __add__(self, other: Facts) -> Facts:
@@ -151,10 +168,13 @@ class Facts:
             self.commas or other.commas,
             self.points or other.points,
             self.surely or other.surely,
+            self.thousands or other.thousands,
+            self.dated and other.dated,
             {word: ours.get(word, 0) + theirs.get(word, 0) for word in {**ours, **theirs}},
             self.units | other.units,
             self.spaced or other.spaced,
             self.odd | other.odd,
+            self.codes | other.codes,
             min(self.low, other.low),
             max(self.high, other.high),
         )
@@ -170,9 +190,8 @@ class Facts:
             known = cells.null_count() < len(cells)
             if not known:
                 return cls()
-            low, high = float(cells.min()), float(cells.max())  # type: ignore[arg-type]
-            units = frozenset({""})
-            return cls(True, frozenset(forms), commas=commas, surely=commas, units=units, low=low, high=high)
+            read = cls(True, frozenset(forms), commas=commas, surely=commas, dated=False, units=frozenset({""}))
+            return read._with_ends(cells)
         bare = _without(column.values.str.strip_chars(), dialect.gaps).drop_nulls()
         words = {}
         if dialect.missing is None and (said := bare.is_in(list(WORDS))).any():
@@ -183,6 +202,7 @@ class Facts:
         all_numbers = numbers.null_count() == 0
         forms = {NUMBER} if all_numbers else {shape for shape in _shapes(bare) if _as_dates(bare, shape) is not None}
         units, spaced = frozenset({""}), False
+        dated = not all_numbers and bool(re.match(_LIKE_DATES, bare[0])) and bare.str.contains(_LIKE_DATES).all()
         if not forms and _AMOUNT.match(bare[0]):
             units, plain = _units(bare), _bare_numbers(bare)
             spaced = units == {""} and bool((plain.str.len_chars() < bare.str.len_chars()).any())
@@ -195,18 +215,29 @@ class Facts:
             forms |= {COMMA}
             surely = not marked.str.contains(THOUSANDS).all()
             points = bool(bare.str.contains(".", literal=True).any())
-        thousands = commas and (dialect.separator == "," or dialect.decimal == ".")
-        if all_numbers or (thousands and bare.str.contains(WITH_POINT).all()):
+        if all_numbers or (commas and bare.str.contains(WITH_POINT).all()):
             forms |= {MARKED}
+        thousands = commas and (
+            dialect.separator == "," or dialect.decimal == "." or marked.str.contains(r",.*\.").any()
+        )
         large = bare.filter(numbers.abs() > EXACT)
         zeros = bare.filter(bare.str.starts_with("0"))
         labels = large.str.contains(r"^[+-]?\d+$").any() or zeros.str.contains(r"^0\d+$").any()
-        no_numbers, ends = numbers.null_count() == len(numbers), (math.inf, -math.inf)
+        no_numbers = numbers.null_count() == len(numbers)
         strange = bare.head(_LOOK) if no_numbers else bare.filter(numbers.is_null())
         odd = frozenset(strange.unique().sort().head(_ODD + 1))
-        if not no_numbers:
-            ends = float(numbers.min()), float(numbers.max())  # type: ignore[arg-type]
-        return cls(True, frozenset(forms), bool(labels), commas, points, surely, words, units, spaced, odd, *ends)
+        read = cls(
+            True, frozenset(forms), bool(labels), commas, points, surely, thousands, dated, words, units, spaced, odd
+        )
+        return read if no_numbers else read._with_ends(numbers)
+
+    def _with_ends(self, numbers: pl.Series) -> Facts:
+        """Add the smallest and the largest of some numbers."""
+        low, high, codes = float(numbers.min()), float(numbers.max()), frozenset[float]()  # type: ignore[arg-type]
+        if low in _CODES:
+            codes, least = frozenset({low}), numbers.filter(numbers > low).min()
+            low = math.inf if least is None else float(least)  # type: ignore[arg-type]
+        return replace(self, codes=codes, low=low, high=high)
 
 
 @dataclass(frozen=True)
@@ -232,12 +263,14 @@ class Forms:
                 remarks.append(f"commas are decimal signs in {_listed(commas)}")
                 points = [name for name in either if facts[name].points and name not in commas]
                 remarks += [f"so points separate thousands in {_listed(points)}"] if points else []
+            elif any(fact.thousands and MARKED in fact.forms for fact in facts.values()):
+                chosen |= dict.fromkeys((name for name in commas if MARKED in facts[name].forms), MARKED)
             elif commas:
                 remarks.append(
                     f"commas in {_listed(commas)} may be decimal signs or separate thousands: labels, "
                     "unless the decimal sign is named"
                 )
-        chosen |= _ordered(facts, chosen, remarks)
+        chosen |= (ambiguous := _ordered(facts, chosen, remarks))
         marked = [name for name, form in chosen.items() if form == MARKED]
         remarks += [f"commas separate thousands in {_listed(marked)}"] if marked else []
         for name, form in chosen.items():
@@ -260,6 +293,14 @@ class Forms:
                     f"all cells of {name!r} are numbers but {_listed(sorted(odd))}: labels, unless that is named as "
                     "missing"
                 )
+            if form == TEXT and name not in raw and facts[name].known and facts[name].dated and name not in ambiguous:
+                remarks.append(
+                    f"cells of {name!r} look like dates, but not all are, or not in one way: labels, unless written as "
+                    "2026-01-31"
+                )
+            if form != TEXT and len(facts[name].codes) == 1 and 0.0 <= facts[name].low < math.inf:
+                (code,) = facts[name].codes
+                remarks.append(f"{code:.0f} is the only number below 0 in {name!r}: a number, unless named as missing")
         amounts = {}
         for name, form in chosen.items():
             unit = next(iter(facts[name].units), "")
@@ -335,7 +376,7 @@ def _form(fact: Facts, decimal: str | None) -> str:
     number = COMMA if decimal == "," else MARKED if fact.commas else NUMBER
     if not fact.known:
         return TEXT
-    if number in fact.forms and len(fact.units) == 1:
+    if number in fact.forms and len(fact.units) == 1 and (number != MARKED or fact.thousands):
         return TEXT if fact.labels else number
     return next((shape for shape in _DATES if shape in fact.forms), TEXT)
 
@@ -358,14 +399,16 @@ def _counted(cells: pl.Series) -> dict[str, int]:
 
 def _shapes(known: pl.Series) -> Sequence[str]:
     """Return the forms of dates that the first cell may have."""
+    if len(known) and re.match(r"\d{1,2}:\d\d", known[0]):
+        return _CLOCK
     days = [day for day, start in _DAYS.items() if len(known) and re.match(start, known[0])]
     return [shape for shape in _DATES if shape.startswith(tuple(days))] if days else ()
 
 
 def _units(known: pl.Series) -> frozenset[str]:
     """Return the different units before and behind numbers, "" where there is none."""
-    before = known.str.extract(rf"^[+-]?([{_UNITS}])").fill_null("")
-    behind = known.str.extract(rf"([{_UNITS}])$").fill_null("")
+    before = known.str.extract(rf"^[+-]?({_UNIT})").fill_null("")
+    behind = known.str.extract(rf"({_UNIT})$").fill_null("")
     return frozenset((before + behind).unique())
 
 
@@ -373,7 +416,7 @@ def _bare_numbers(known: pl.Series) -> pl.Series:
     """Take units away, and blanks and apostrophes between thousands."""
     import polars as pl
 
-    bare = known.str.replace(rf"^([+-]?)[{_UNITS}]\s*", "$1").str.replace(rf"\s*[{_UNITS}]$", "")
+    bare = known.str.replace(rf"^([+-]?){_UNIT}\s*", "$1").str.replace(rf"\s*{_UNIT}$", "")
     spaced = bare.str.contains(_SPACED)
     if not spaced.any():
         return bare
@@ -396,6 +439,9 @@ def _ordered(facts: Mapping[str, Facts], chosen: Mapping[str, str], remarks: lis
 
 
 def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:
+    if shape in _CLOCK:
+        times = known.str.to_time(shape, strict=False)
+        return times if times.null_count() == known.null_count() else None
     iso = known.str.replace(" ", "T", literal=True)
     dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
     return dates if dates.null_count() == known.null_count() else None

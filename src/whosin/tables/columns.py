@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -144,9 +144,7 @@ def _plain(series: pl.Series, place: str, raw: bool) -> Column:
         return _numbers(_floats(series), "number", "numbers", place)
     if dtype.is_temporal():
         return _dates(series)
-    if dtype in (pl.String, pl.Categorical, pl.Enum):
-        return _text(series, raw)
-    raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
+    return _text(series, raw)
 
 
 def _inexact(series: pl.Series) -> bool:

@@ -30,7 +30,7 @@ WITH_POINT = r"^[+-]?([1-9]\d{0,2}(,\d{3})+(\.\d+)?|\d+(\.\d*)?|\.\d+)([eE][+-]?
 """Numbers with decimal points, in which commas may separate thousands."""
 THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 """Numbers in which commas may separate thousands."""
-_SEPARATORS = ("\t", ";", "|", ",")
+_SEPARATORS = ("\t", ";", "|", ",", "^", "~", "\x01")
 """In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
 _BLANK_ENDINGS = (".txt", ".data", ".dat")
 """Endings of files whose cells may be separated by blanks."""
@@ -83,7 +83,8 @@ class Dialect:
     def titles(self, head: str, whole: bool, ending: str) -> int:
         """Return how many lines at the top are a title or a remark: they are one cell, and all rows below have several.
 
-        Rows below must have three cells where these are separated by commas, which may also be decimal signs.
+        Rows below must have three cells where these are separated by commas, which may also be decimal signs. Lines
+        that start with # or stand above a blank one may have separators.
         """
         separator = self.separator or _separator(head, whole, ending)
         if _width(first_rows(head, whole, separator)) > 1:
@@ -91,7 +92,8 @@ class Dialect:
         marks: tuple[str, ...] = _SEPARATORS if self.separator is None else (self.separator,)
         lines = head.split("\n", MOST_TITLES + 1)
         for count in range(1, len(lines)):
-            marks = tuple(mark for mark in marks if mark not in lines[count - 1])
+            if lines[count - 1][:1] != "#" and lines[count].strip():
+                marks = tuple(mark for mark in marks if mark not in lines[count - 1])
             for mark in marks:
                 rows = first_rows("\n".join(lines[count:]), whole, mark)
                 if len(rows) > 1 and {len(row) for row in rows} == {max(len(rows[0]), 3 if mark == "," else 2)}:
@@ -152,12 +154,16 @@ def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> t
                 before, line = error.object[: error.start], lines + part.count(b"\n", 0, error.start) + 1
                 if letters or not before.isascii():
                     raise InputError(_not_utf8(origin, error.object[error.start], line)) from None
-                return _OLD, f"its letters were read as {_OLD}, since line {line} is not UTF-8"
+                return _OLD, _as_old(line)
             letters = True
         lines, part = lines + part.count(b"\n"), file.read(2**24)
     if letters and decoder.getstate()[0]:
         raise InputError(_not_utf8(origin, decoder.getstate()[0][0], lines + 1))
     return "utf-8", None
+
+
+def _as_old(line: int) -> str:
+    return f"its letters were read as {_OLD}, since line {line} is not UTF-8; another encoding can be named"
 
 
 def _not_utf8(origin: str, byte: int, line: int) -> str:
@@ -200,7 +206,7 @@ def _as_utf8(data: bytes, origin: str) -> tuple[bytes, str | None]:
     except UnicodeDecodeError as error:
         if not data[: error.start].isascii():
             raise InputError(_not_utf8(origin, data[error.start], _line(data, error.start))) from None
-        remark = f"its letters were read as {_OLD}, since line {_line(data, error.start)} is not UTF-8"
+        remark = _as_old(_line(data, error.start))
         return codecs.decode(data, _OLD, "whosin_latin_1").encode("utf-8"), remark
     return data, None
 

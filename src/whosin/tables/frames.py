@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column, as_category, column_from_series, for_each
-from whosin.tables.objects import series_from_objects
+from whosin.tables.objects import flat_series, series_from_objects
 from whosin.tables.table import Table, check_names
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     Notes
     -----
     Numbers stay numbers, dates and times become seconds, and truth values, text, categoricals and all other objects (by
-    ``str``) become categories, as do whole numbers beyond 2⁵³. NaN, None, NaT and nulls are missing cells. Infinite
-    numbers, nested cells, no rows and names that occur twice are errors. O(cells).
+    ``str``, lists as JSON has them) become categories, as do whole numbers beyond 2⁵³. NaN, None, NaT and nulls are
+    missing cells. Infinite numbers, no rows and names that occur twice are errors. O(cells).
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _from_narwhals(series: nw.Series[Any], place: str) -> pl.Series:
 
     native = series.to_native()
     if isinstance(native, pl.Series):
-        return series_from_objects(native.to_list(), place) if native.dtype == pl.Object else native
+        return series_from_objects(native.to_list(), place) if native.dtype == pl.Object else flat_series(native)
     dtype = series.dtype
     if dtype.is_float():
         return pl.Series(np.asarray(series.to_numpy(), dtype=np.float64))
@@ -145,8 +145,6 @@ def _from_narwhals(series: nw.Series[Any], place: str) -> pl.Series:
     if dtype in (nw.Categorical, nw.Enum):
         values = series_from_objects(_objects(series), place)
         return values if values.dtype == pl.String else _as_text(values, place)
-    if dtype.is_nested() or dtype == nw.Binary:
-        raise InputTypeError(f"{place} must hold numbers, text, truth values or dates, got {dtype}")
     return series_from_objects(_objects(series), place)
 
 

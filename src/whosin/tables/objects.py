@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import numbers
 from collections.abc import Sequence
 from decimal import Decimal
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError
 from whosin.tables.columns import EXACT
 
 if TYPE_CHECKING:
@@ -19,24 +20,21 @@ if TYPE_CHECKING:
 _NUMBERS = (numbers.Real, Decimal)
 _TRUTH = (bool, np.bool_)
 _DATES = (dt.date, np.datetime64)
-_NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
+_NESTED = (list, tuple, dict, set, frozenset, np.ndarray, bytes)
 
 
 def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
     """Return objects as a series of truth values, numbers, dates or text.
 
     None, NaN, NaT and NA are missing. Objects that share none of the first three kinds become text by ``str``, and so
-    do whole numbers beyond 2⁵³, which 64-bit floats do not tell apart. O(n).
+    do whole numbers beyond 2⁵³, which 64-bit floats do not tell apart; lists and objects as JSON has them. O(n).
     """
     import polars as pl
 
     if set(map(type, values)) <= {str, type(None)}:
         return _text(values, place)
-    known = [None if is_missing(value) else value for value in values]
+    known = [_nested_text(v) if isinstance(v, _NESTED) else None if is_missing(v) else v for v in values]
     types = set(map(type, known)) - {type(None)}
-    nested = next((t for t in types if issubclass(t, _NESTED)), None)
-    if nested is not None:
-        raise InputTypeError(f"{place} must hold single values in its cells, got a {nested.__name__}")
     if _all(types, _TRUTH):
         return pl.Series([None if v is None else bool(v) for v in known], dtype=pl.Boolean)
     if _all(types, _NUMBERS) and not any(issubclass(t, _TRUTH) for t in types) and not any(map(_inexact, known)):
@@ -49,6 +47,26 @@ def series_from_objects(values: Sequence[Any], place: str) -> pl.Series:
         return _text([None if value is None else str(value) for value in known], place)
     except ValueError:
         raise InputError(f"{place} must hold numbers that can be written, got one of thousands of digits") from None
+
+
+def flat_series(series: pl.Series) -> pl.Series:
+    """Return lists, objects and bytes as text, all else as it is."""
+    import polars as pl
+
+    if series.dtype != pl.Binary and not series.dtype.is_nested():
+        return series
+    return pl.Series(series.name, [None if v is None else _nested_text(v) for v in series.to_list()], dtype=pl.String)
+
+
+def _nested_text(value: Any) -> str:
+    """Write a list or an object as JSON has it, and bytes as the text that they are in UTF-8, or else in hex."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return value.hex()
+    plain = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+    return json.dumps(plain, ensure_ascii=False, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
 
 
 def _all(types: set[type], wanted: tuple[Any, ...]) -> bool:

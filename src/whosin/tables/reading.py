@@ -47,6 +47,7 @@ _NO_TEXT = {
     rb"\x1f\x8b": "a gzip; .gz must follow its ending",
     rb"(?i)(\xef\xbb\xbf)?<(!doctype|html|\?xml|table)": "a web page or XML, no table; save the table itself as CSV",
     rb'(\[\s*)?\{\s*"': "JSON; .json or .jsonl must be its ending",
+    rb"(?i)(%[^\n]*\n\s*)*@relation": "a file of Weka; save it as CSV there",
 }
 """How files start that text is taken for, and what they are."""
 _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", ".npz")
@@ -250,8 +251,8 @@ def file_ending(path: Path) -> str:
     name = path.name.lower()
     packing = next((end for end in (*_PACKED, ".zip") if name.endswith(end)), "")
     ending = next((end for end in _ENDINGS if name.removesuffix(packing).endswith(end)), None)
-    if ending is None:
-        ending = _by_content(path)
+    if ending is None or ending in _EXCEL:  # programs call tables of text or of HTML .xls
+        ending = _by_content(path) or ending
     if ending is None or (packing and ending not in (*TEXT, *_LINES)):
         raise InputError(
             f"a file must have one of the endings {', '.join(_ENDINGS)}, text and JSON also with "

@@ -90,7 +90,13 @@ def _same_names(origin: str, here: str, names: Sequence[str], first: Sequence[st
         table, other = (origin, here) if unnamed[0] else (here, origin)
         return f"{table} has no line of names: write that of {other} above its rows"
     plain = [sorted(re.sub(r"[\W_]", "", name).lower() for name in part) for part in (names, first)]
-    return "write names in one way, capitals, blanks and signs too" if plain[0] == plain[1] else None
+    if plain[0] == plain[1]:
+        return "write names in one way, capitals, blanks and signs too"
+    if len(names) == len(first) and 2 * len({*names} & {*first}) < len(first):
+        return (
+            "write names above the rows of each, or, if no file has names, take first lines as rows with header=False"
+        )
+    return None
 
 
 def _listed(names: Sequence[str]) -> str:

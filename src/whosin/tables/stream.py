@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
+from whosin.tables.objects import flat_series
 from whosin.tables.parquet_pages import check_parquet
 from whosin.tables.quiet_polars import without_panics
 from whosin.tables.reading import TEXT, check_file, file_ending, opened, unpacking
@@ -239,19 +240,20 @@ class _Scan:
     """Whether the rows were counted: the total in the footer of a Parquet file is only a statement."""
 
     def __call__(self, columns: list[str], start: int, stop: int) -> Iterator[pl.DataFrame]:
+        import polars as pl
+
         piece = min(max(self.size, _PIECE_ROWS), BLOCK_ROWS)
         for first in range(start, stop, piece):
             try:
                 self._count()
                 with without_panics(self.ending):
-                    frame = (
-                        _lazy(self.path, self.ending).select(columns).slice(first, min(piece, stop - first)).collect()
-                    )
+                    frame = _lazy(self.path, self.ending).select(columns).slice(first, min(piece, stop - first))
+                    read = [flat_series(series) for series in frame.collect()]
             except _failures() as error:
                 _check_unchanged(self.path, self.origin, self.stamp)
                 raise InputError(f"{self.origin} cannot be read to its end: {error}") from None
             _check_unchanged(self.path, self.origin, self.stamp)
-            yield frame
+            yield pl.DataFrame(read)
 
     def _count(self) -> None:
         if self.counted or self.ending != ".parquet":
@@ -284,7 +286,8 @@ def _scanned(path: Path | str, ending: str, origin: str, size: int) -> TableStre
     try:
         stamp = _stamp(path)
         with without_panics(ending):
-            dtypes = dict(_lazy(path, ending).collect_schema())
+            schema = _lazy(path, ending).collect_schema()
+            dtypes = {name: flat_series(pl.Series(dtype=dtype)).dtype for name, dtype in schema.items()}
             rows = int(_lazy(path, ending).select(pl.len()).collect().item())
         if ending == ".parquet":
             with _opened(path) as file:
@@ -369,7 +372,6 @@ def _from_lazy(data: pl.LazyFrame, name: str, size: int, folder: Path) -> TableS
 
     path = folder / "lazy.parquet"
     try:
-        _check_kinds(name, dict(data.collect_schema()))
         data.sink_parquet(path, compression="lz4", statistics=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(
@@ -445,7 +447,6 @@ class _Parts:
                 f"{self.name} must have frames with the same columns, {', '.join(self.dtypes)}, "
                 f"got {', '.join(frame.columns)} from row {self.rows} on"
             )
-        _check_kinds(self.name, dict(frame.schema))
         for column, dtype in frame.schema.items():
             self.dtypes[column] = self._joined(column, dtype)
         self._waiting.append(frame.select(list(self.dtypes)))
@@ -507,20 +508,11 @@ def _kind(dtype: Any) -> str:
     if dtype == pl.Datetime and dtype.time_zone is not None:
         return "dates with a time zone"
     words = {pl.Date: "dates", pl.Datetime: "dates", pl.Duration: "durations", pl.Time: "times of day"}
-    return next((word for kind, word in words.items() if dtype == kind), "nothing" if dtype == pl.Null else "")
-
-
-def _check_kinds(name: str, dtypes: dict[str, Any]) -> None:
-    for column, dtype in dtypes.items():
-        if not _kind(dtype):
-            raise InputTypeError(
-                f"{name} column {column!r} must hold numbers, text, truth values or dates, got {dtype}"
-            )
+    return next((word for kind, word in words.items() if dtype == kind), "nothing")
 
 
 def _checked(stream: TableStream) -> TableStream:
     check_names(stream.names, stream.origin)
-    _check_kinds(stream.origin, stream.dtypes)
     if stream.rows == 0:
         raise InputError(f"{stream.origin} must have at least one row, got none")
     return stream

@@ -447,7 +447,7 @@ def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataF
 
 def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[str], int]]:
     """Yield rows that are not blank with the line on which each starts."""
-    line, read, text = layout.first_line, [], ""
+    line, read, text, first = layout.first_line, [], "", True
 
     def lines() -> Iterator[str]:
         for part in file:
@@ -458,8 +458,9 @@ def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[st
     try:
         for row in reader:
             if row and len(row) != len(layout.names):
-                raise InputError(_other_cells(row, line, layout))
+                raise InputError(_other_cells(row, line, layout, first))
             if row:
+                first = False
                 yield row, line
             text, start, line = "".join(read), line, layout.first_line + reader.line_num
             read.clear()
@@ -472,10 +473,10 @@ def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[st
         )
 
 
-def _other_cells(row: Sequence[str], line: int, layout: Layout) -> str:
-    """Say what may be wrong with a row of more or fewer cells."""
+def _other_cells(row: Sequence[str], line: int, layout: Layout, first: bool) -> str:
+    """Say what may be wrong with a row of more or fewer cells; the ``first`` may stand below titles."""
     width = len(layout.names)
-    if width == 1 or line == layout.first_line:
+    if width == 1 or first:
         way = "if the first lines are no part of the table, skip_lines=1 (or more) leaves them out"
     elif len(row) < width:
         way = "a missing cell needs its separator too; remove the line if it is no row of the table"

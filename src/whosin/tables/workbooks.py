@@ -56,13 +56,27 @@ def series_from_sheet(
     filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
     numbers = np.arange(top.above, head.total_height)[filled.to_numpy()] + 1
     frame = frame.filter(filled)
+    rows = _rows_of_table(frame, numbers)
+    below = [f"rows below sheet row {numbers[rows - 1]} were left out: they are no part of the table"]
+    below, frame, numbers = below if rows < len(numbers) else [], frame.head(rows), numbers[:rows]
     kept = [i for i, cells in enumerate(frame) if top.cells[i] or cells.null_count() < len(cells)]
     given = {top.names[i]: frame.to_series(i) for i in kept}
     series, said = read_texts(
         given, dialect, raw, lambda name, row: f"{path.name} sheet row {numbers[row]} column {name!r}"
     )
     first = [f"sheet {chosen!r} was read, the first of {len(sheets)}"] if sheet is None and len(sheets) > 1 else []
-    return series, [*first, *top.remarks, *said], numbers
+    return series, [*first, *top.remarks, *below, *said], numbers
+
+
+def _rows_of_table(frame: pl.DataFrame, numbers: NDArray[np.int64]) -> int:
+    """Return how many rows are left without notes: rows of text in the first cell alone, below the last blank row."""
+    import polars as pl
+
+    blank = np.flatnonzero(np.diff(numbers) > 1)
+    rows = int(blank[-1]) + 1 if len(blank) else len(numbers)
+    notes, alone = frame[rows:], pl.all_horizontal(pl.all().exclude(frame.columns[0]).is_null())
+    texts = [cell is not None and not is_number(str(cell)) for cell in notes.to_series()]
+    return rows if frame.width > 1 and notes.select(alone).to_series().all() and all(texts) else len(numbers)
 
 
 @dataclass(frozen=True)
