@@ -24,8 +24,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Answer", "CurveAnswer", "Rows", "Said", "card", "finite_or_text", "limits_by_column"]
-
 
 class Answer(ABC):
     """What every answer has: assumptions, a paragraph, a dictionary for JSON, one line and a card for notebooks."""
@@ -181,6 +179,19 @@ def _cell(name: str, value: Any) -> str:
     if not isinstance(value, float):
         return str(value)
     return at_least(value) if "lower" in name else at_most(value) if "upper" in name else about(value)
+
+
+def parts(of: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names for JSON: results as their dictionaries, tuples as lists, infinity as text."""
+    return {name: _plain(getattr(of, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return finite_or_text(value) if isinstance(value, float) else value
 
 
 def finite_or_text(value: float) -> float | str:

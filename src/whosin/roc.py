@@ -20,7 +20,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,6 +40,15 @@ _UP = 1.0 + 4.0 * _EPS
 _MOST_EXACT = 256
 _LEAST = math.ulp(0.0)
 """A corner at this FPR stands for one that may be anywhere between it and 0."""
+
+
+class _Smooth(NamedTuple):
+    """The functions of a smooth curve, as :meth:`Roc.from_function` takes them."""
+
+    tpr: Callable[[Array], Array]
+    fpr: Callable[[Array], Array]
+    divergence: Callable[[float], float]
+    mirrored: Callable[[float], float]
 
 
 class Roc:
@@ -68,7 +77,7 @@ class Roc:
     0.4
     """
 
-    __slots__ = ("_divergence", "_inverse", "_mirrored", "_slopes", "_tpr", "_vertices")
+    __slots__ = ("_slopes", "_smooth", "_vertices")
 
     def __init__(self, fpr: ArrayLike, tpr: ArrayLike, *, slopes: tuple[float, float] | None = None) -> None:
         x, y = check_rates("fpr", fpr), check_rates("tpr", tpr)
@@ -76,11 +85,8 @@ class Roc:
             raise InputError(
                 f"fpr and tpr must be two equally long lists of points, got shapes {x.shape} and {y.shape}"
             )
-        self._vertices: Array | None = _canonical(x, y)
-        self._tpr: Callable[[Array], Array] | None = None
-        self._inverse: Callable[[Array], Array] | None = None
-        self._divergence: Callable[[float], float] | None = None
-        self._mirrored: Callable[[float], float] | None = None
+        self._vertices = _canonical(x, y)
+        self._smooth: _Smooth | None = None
         self._slopes = None if slopes is None else (float(slopes[0]), float(slopes[1]))
 
     @classmethod
@@ -108,9 +114,7 @@ class Roc:
             The smallest and the largest likelihood ratio: the slope at FPR = 1 and at FPR = 0 (may be inf).
         """
         roc = cls.__new__(cls)
-        roc._vertices = None
-        roc._tpr, roc._inverse, roc._slopes = tpr, fpr, slopes
-        roc._divergence, roc._mirrored = divergence, mirrored
+        roc._vertices, roc._smooth, roc._slopes = np.empty((0, 2)), _Smooth(tpr, fpr, divergence, mirrored), slopes
         return roc
 
     @classmethod
@@ -159,26 +163,21 @@ class Roc:
     @property
     def vertices(self) -> Array | None:
         """The corners (FPR, TPR) of a piecewise-linear curve, one per row, or None for a smooth one."""
-        return None if self._vertices is None else self._vertices.copy()
+        return self._vertices.copy() if self._smooth is None else None
 
     def tpr(self, fpr: ArrayLike) -> Any:
         """Return the TPR at each FPR: a float for a number, an array for an array."""
         rates = check_rates("fpr", fpr)
-        if self._vertices is not None:
-            value = np.minimum(np.interp(rates, self._vertices[:, 0], self._vertices[:, 1]), 1.0)
+        if self._smooth is not None:
+            value = self._smooth.tpr(rates)
         else:
-            assert self._tpr is not None
-            value = self._tpr(rates)
+            value = np.minimum(np.interp(rates, self._vertices[:, 0], self._vertices[:, 1]), 1.0)
         return float(value) if np.ndim(value) == 0 else value
 
     def fpr(self, tpr: ArrayLike) -> Any:
         """Return the smallest FPR at which each TPR is reached."""
         rates = check_rates("tpr", tpr)
-        if self._vertices is not None:
-            value = _leftmost(rates, self._vertices)
-        else:
-            assert self._inverse is not None
-            value = self._inverse(rates)
+        value = _leftmost(rates, self._vertices) if self._smooth is None else self._smooth.fpr(rates)
         return float(value) if np.ndim(value) == 0 else value
 
     def divergence(self, gamma: float) -> float:
@@ -189,10 +188,9 @@ class Roc:
         gamma = check_number("gamma", gamma, low=0.0)
         if math.isinf(gamma):
             return float(self.tpr(0.0))
-        if self._vertices is not None:
+        if self._smooth is None:
             return self.gain(Fraction(1), Fraction(gamma))
-        assert self._divergence is not None
-        return max(0.0, 1.0 - gamma, float(self._divergence(gamma)))
+        return max(0.0, 1.0 - gamma, float(self._smooth.divergence(gamma)))
 
     def gain(self, found: Fraction, accused: Fraction) -> float:
         """Return the largest found·TPR - accused·FPR for weights of at least 0, rounded up (vertices only).
@@ -200,7 +198,6 @@ class Roc:
         Among vertices that floats cannot tell apart the best is found by fractions: where the gain is small beside the
         rates, floats keep no digit of it.
         """
-        assert self._vertices is not None
         x, y = self._vertices.T
         x = np.where(x > _LEAST, x, 0.0)
         earned, paid = float(found) * y, float(accused) * x
@@ -232,7 +229,7 @@ class Roc:
         that starts above ``delta``, if only by a last digit, has none: what lies under that digit may be any slope.
         """
         delta = check_number("delta", delta, low=0.0, high=1.0)
-        if self._vertices is None:
+        if self._smooth is not None:
             return _smooth_slope(self, delta)
         above = self._vertices[self._vertices[:, 1] > delta]
         if above.size == 0:
@@ -255,7 +252,6 @@ class Roc:
         """
         if self._slopes is not None:
             return self._slopes
-        assert self._vertices is not None
         v = self._vertices
         with np.errstate(over="ignore"):
             high = math.inf if v[0, 1] > 0 else float((v[1, 1] - v[0, 1]) / (v[1, 0] - v[0, 0]))
@@ -265,8 +261,6 @@ class Roc:
 
     def hull(self) -> Roc:
         """Return the least concave curve above this one: what mixing attacks reaches."""
-        if self._vertices is None:
-            return self
         corners = _concave(self._vertices)
         return self if len(corners) == len(self._vertices) else _from_vertices(corners)
 
@@ -275,37 +269,25 @@ class Roc:
 
         It is the curve of an attacker who looks for outsiders. Corners are rounded outwards.
         """
-        if self._vertices is not None:
+        if self._smooth is None:
             x, y = self._vertices[::-1].T
             return _from_vertices(_canonical(-_one_less(y, -1.0), _one_less(x, 1.0)))
-        if self._mirrored is self._divergence:
+        smooth, (low, high) = self._smooth, self.slopes
+        if smooth.mirrored is smooth.divergence:
             return self
-        tpr, inverse, divergence, mirrored, low, high = (
-            self._tpr,
-            self._inverse,
-            self._divergence,
-            self._mirrored,
-            *self.slopes,
-        )
-        assert tpr is not None
-        assert inverse is not None
-        assert divergence is not None
-        assert mirrored is not None
         return Roc.from_function(
-            lambda x: 1.0 - inverse(1.0 - x),
-            fpr=lambda y: 1.0 - tpr(1.0 - y),
-            divergence=mirrored,
-            mirrored=divergence,
+            lambda x: 1.0 - smooth.fpr(1.0 - x),
+            fpr=lambda y: 1.0 - smooth.tpr(1.0 - y),
+            divergence=smooth.mirrored,
+            mirrored=smooth.divergence,
             slopes=(1.0 / high if high > 0 else math.inf, 1.0 / low if low > 0 else math.inf),
         )
 
     def symmetrised(self) -> Roc:
         """Return the least concave curve above this one and its :meth:`reversed` (vertices only)."""
-        if self._vertices is None:
+        if self._smooth is not None:
             raise InputError("symmetrised needs a piecewise-linear curve, got a smooth one")
-        mirror = self.reversed()._vertices
-        assert mirror is not None
-        both = np.vstack([self._vertices, mirror])
+        both = np.vstack([self._vertices, self.reversed()._vertices])
         both = both[np.lexsort((both[:, 1], both[:, 0]))]
         return _from_vertices(_concave(_canonical(both[:, 0], np.maximum.accumulate(both[:, 1]))))
 
@@ -314,7 +296,7 @@ class Roc:
 
         Never below it for concave curves (see :func:`_raised`).
         """
-        if self._vertices is None or inner._vertices is None:
+        if self._smooth is not None or inner._smooth is not None:
             raise InputError("compose needs two piecewise-linear curves, got a smooth one")
         ours = _leftmost(self._vertices[:, 0], inner._vertices)
         # Products of tiny rates may underflow: then they are rounded down, and the corners keep their heights.
@@ -326,7 +308,7 @@ class Roc:
 
     def lower_of(self, other: Roc) -> Roc:
         """Return the lower of two piecewise-linear curves: both are limits, and so is it."""
-        if self._vertices is None or other._vertices is None:
+        if self._smooth is not None or other._smooth is not None:
             raise InputError("lower_of needs two piecewise-linear curves, got a smooth one")
         x = np.union1d(self._vertices[:, 0], other._vertices[:, 0])
         ours, theirs = self.tpr(x), other.tpr(x)
@@ -344,9 +326,9 @@ class Roc:
         point of ``other`` above a line through an edge of self). Otherwise judged at 4,001 FPRs, dense at both ends.
         """
         tolerance = check_number("tolerance", tolerance, low=0.0)
-        if self._vertices is not None and other._vertices is not None:
+        if self._smooth is other._smooth is None:
             x = np.union1d(self._vertices[:, 0], other._vertices[:, 0])
-        elif self._vertices is not None and self.is_concave:
+        elif self._smooth is None and self.is_concave:
             v = self._vertices
             edges = np.diff(v, axis=0)
             rises = edges[:, 1] / edges[:, 0]
@@ -357,15 +339,13 @@ class Roc:
             )
         else:
             ends = np.geomspace(1e-12, 0.5, 2000)
-            x = np.concatenate([[0.0], ends, 1.0 - ends[::-1], [1.0]])
-            if other._vertices is not None:
-                x = np.union1d(x, other._vertices[:, 0])
+            x = np.union1d(np.concatenate([[0.0], ends, 1.0 - ends[::-1], [1.0]]), other._vertices[:, 0])
         return bool(np.all(self.tpr(x) >= other.tpr(x) - tolerance))
 
     @property
     def is_concave(self) -> bool:
         """Whether the curve is concave, as that of the best attacker always is (up to rounding)."""
-        if self._vertices is None:
+        if self._smooth is not None:
             return True
         hull = _concave(self._vertices)
         return bool(np.max(np.interp(self._vertices[:, 0], hull[:, 0], hull[:, 1]) - self._vertices[:, 1]) <= 1e-12)
@@ -381,7 +361,7 @@ class Roc:
     def to_dict(self, points: int = 201) -> dict[str, list[float]]:
         """Return the curve for JSON: its vertices where they are few, otherwise ``points`` of them."""
         points = check_whole("points", points, low=3)
-        if self._vertices is not None and len(self._vertices) <= points:
+        if self._smooth is None and len(self._vertices) <= points:
             x, y = self._vertices[:, 0], self._vertices[:, 1]
         else:
             ends = np.geomspace(1e-8, 0.5, (points - 1) // 2)
@@ -391,7 +371,7 @@ class Roc:
 
     def parameters(self) -> dict[str, Any]:
         """Return all corners for JSON, and the slopes where they were given: ``Roc(**parameters)`` is equal."""
-        if self._vertices is None:
+        if self._smooth is not None:
             raise InputError("a smooth curve has no corners to store")
         slopes = None if self._slopes is None else ["inf" if math.isinf(slope) else slope for slope in self._slopes]
         corners = {"fpr": self._vertices[:, 0].tolist(), "tpr": self._vertices[:, 1].tolist()}
@@ -399,15 +379,15 @@ class Roc:
 
     def __eq__(self, other: object) -> bool:
         """Whether two curves have the same corners; smooth ones are equal to themselves alone."""
-        if not isinstance(other, Roc) or self._vertices is None or other._vertices is None:
+        if not isinstance(other, Roc) or self._smooth is not None or other._smooth is not None:
             return self is other
         return self._slopes == other._slopes and np.array_equal(self._vertices, other._vertices)
 
     def __hash__(self) -> int:
-        return id(self) if self._vertices is None else hash((self._slopes, self._vertices.tobytes()))
+        return id(self) if self._smooth is not None else hash((self._slopes, self._vertices.tobytes()))
 
     def __repr__(self) -> str:
-        kind = "smooth" if self._vertices is None else f"{len(self._vertices)} vertices"
+        kind = "smooth" if self._smooth is not None else f"{len(self._vertices)} vertices"
         return f"Roc({kind}, advantage {self.divergence(1.0):.6g})"
 
     def _repr_html_(self) -> str:
@@ -454,8 +434,7 @@ def _lowest_lines(slopes: Array, offsets: Array) -> list[tuple[float, float]]:
 
 def _from_vertices(vertices: Array) -> Roc:
     roc = Roc.__new__(Roc)
-    roc._vertices = vertices
-    roc._tpr = roc._inverse = roc._divergence = roc._mirrored = roc._slopes = None
+    roc._vertices, roc._smooth, roc._slopes = vertices, None, None
     return roc
 
 

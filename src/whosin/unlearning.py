@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import Answer
+from whosin.answers import Answer, parts
 from whosin.errors import (
     CalibrationError,
     ImplicationError,
@@ -232,16 +232,9 @@ class Unlearning(Answer):
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON (infinity as the string "inf")."""
         return {
-            "epsilon": "inf" if math.isinf(self.epsilon) else self.epsilon,
-            "inclusion": self.inclusion,
-            "threshold": self.threshold,
-            "requests": self.requests,
+            **parts(self, "epsilon", "inclusion", "threshold", "requests"),
             "inclusions": [{"inclusion": p, "requests": count} for p, count in self.inclusions.items() if count],
-            "capacity": self.capacity,
-            "remaining": self.remaining,
-            "holds": self.holds,
-            "none_used": self.none_used,
-            "assumes": list(self.assumes),
+            **parts(self, "capacity", "remaining", "holds", "none_used", "assumes"),
         }
 
     def __str__(self) -> str:

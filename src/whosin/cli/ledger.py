@@ -12,7 +12,7 @@ import typer
 
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
-from whosin.cli.options import Json
+from whosin.cli.options import Json, takes
 from whosin.cli.promise import Number, takes_guarantee
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
 
@@ -35,34 +35,67 @@ Address = Annotated[
         "or a file in your data folder.",
     ),
 ]
-Data = Annotated[Path | None, typer.Option(help="File that the release was made from; its fingerprint is kept.")]
-Fingerprint = Annotated[str | None, typer.Option(help="Instead of --data: its fingerprint, 64 hexadecimal digits.")]
 Dataset = Annotated[str | None, typer.Option(help="Name of the people behind the data; one name counts together.")]
 By = Annotated[str | None, typer.Option(help="Who records this.")]
-BudgetEpsilon = Annotated[Number, typer.Option(help=f"Largest ε of the total; exit code {BEYOND_BUDGET} beyond.")]
-BudgetDelta = Annotated[Number, typer.Option(help="With --budget-epsilon: the δ at which it counts.")]
-BudgetAdvantage = Annotated[
-    Number, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
-]
+Note = Annotated[str | None, typer.Option(help="Anything else.")]
+
+
+def _data(
+    data: Annotated[
+        Path | None, typer.Option(help="File that the release was made from; its fingerprint is kept.")
+    ] = None,
+    fingerprint: Annotated[
+        str | None, typer.Option(help="Instead of --data: its fingerprint, 64 hexadecimal digits.")
+    ] = None,
+) -> Any:
+    from whosin.tables import read_table
+
+    if data is not None and fingerprint is not None:
+        raise InputTypeError("give --data or --fingerprint, not both")
+    if fingerprint is not None and not re.fullmatch("[0-9a-f]{64}", fingerprint):
+        raise InputError(f"--fingerprint must be 64 hexadecimal digits, got {short_repr(fingerprint)}")
+    return fingerprint if data is None else read_table(data)
+
+
+def _budget(
+    budget_epsilon: Annotated[
+        Number, typer.Option(help=f"Largest ε of the total; exit code {BEYOND_BUDGET} beyond.")
+    ] = None,
+    budget_delta: Annotated[Number, typer.Option(help="With --budget-epsilon: the δ at which it counts.")] = None,
+    budget_advantage: Annotated[
+        Number, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
+    ] = None,
+) -> Budget | None:
+    from whosin.ledger import Budget
+
+    given = {"epsilon": budget_epsilon, "delta": budget_delta, "advantage": budget_advantage}
+    if budget_epsilon is None and budget_delta is not None:
+        raise InputTypeError("--budget-delta goes with --budget-epsilon")
+    for name, value in given.items():
+        if value is not None:
+            check_number(f"--budget-{name}", value, low=0.0, high=math.inf if name == "epsilon" else 1.0)
+    return None if budget_epsilon is None and budget_advantage is None else Budget(**given)
+
+
+takes_source, takes_budget = takes("source", _data), takes("budget", _budget)
 
 
 @app.command()
 @clean_errors
 @takes_guarantee
+@takes_source
+@takes_budget
 def add(
     name: Annotated[str, typer.Option(help="What was released.")],
-    data: Data = None,
-    fingerprint: Fingerprint = None,
+    source: Any = None,
     dataset: Dataset = None,
     guarantee: Any = None,
     certificate: Annotated[Path | None, typer.Option(help="JSON file that whosin protect wrote.")] = None,
     audit_json: Annotated[Path | None, typer.Option(help="What whosin audit --json printed.")] = None,
     kind: Annotated[str, typer.Option(help="What sort of thing it is.")] = "release",
     by: By = None,
-    note: Annotated[str | None, typer.Option(help="Anything else.")] = None,
-    budget_epsilon: BudgetEpsilon = None,
-    budget_delta: BudgetDelta = None,
-    budget_advantage: BudgetAdvantage = None,
+    note: Note = None,
+    budget: Any = None,
     ledger: Address = None,
     json: Json = False,
 ) -> None:
@@ -71,14 +104,13 @@ def add(
 
     if guarantee is not None and certificate is not None:
         raise InputTypeError("give one guarantee at most: --certificate has one already")
-    if data is None and fingerprint is None and dataset is None:
+    if source is None and dataset is None:
         raise InputTypeError("give --data, --fingerprint or --dataset: from whom does the release come?")
-    budget = _budget(budget_epsilon, budget_delta, budget_advantage)
     book = _open(ledger)
     try:
         entry = book.add(
             name,
-            data=_data(data, fingerprint),
+            data=source,
             dataset=dataset,
             guarantee=guarantee,
             certificate=None if certificate is None else _read_json(certificate, "--certificate"),
@@ -120,27 +152,26 @@ def show(
 
 @app.command()
 @clean_errors
+@takes_source
+@takes_budget
 def check(
-    data: Data = None,
-    fingerprint: Fingerprint = None,
+    source: Any = None,
     dataset: Dataset = None,
     delta: Annotated[Number, typer.Option(help="The δ at which ε of the total is wanted.")] = None,
-    budget_epsilon: BudgetEpsilon = None,
-    budget_delta: BudgetDelta = None,
-    budget_advantage: BudgetAdvantage = None,
+    budget: Any = None,
     ledger: Address = None,
     json: Json = False,
 ) -> None:
     """Say what all releases from the same people promise together; of everybody where nobody is named."""
-    budget = _budget(budget_epsilon, budget_delta, budget_advantage)
-    if budget_delta is not None and delta is not None:
-        raise InputTypeError("--delta goes without --budget-delta")
-    wanted = budget_delta if delta is None else delta
-    book, source = _open(ledger), _data(data, fingerprint)
+    if budget is not None and budget.delta is not None:
+        if delta is not None:
+            raise InputTypeError("--delta goes without --budget-delta")
+        delta = budget.delta
+    book = _open(ledger)
     if source is None and dataset is None:
-        totals = book.totals(delta=wanted)
+        totals = book.totals(delta=delta)
     else:
-        totals = (book.check(source, dataset=dataset, delta=wanted),)
+        totals = (book.check(source, dataset=dataset, delta=delta),)
     problems = [() if budget is None else budget.problems(total) for total in totals]
     if json:
         found = [
@@ -196,17 +227,16 @@ def retract(
 
 @app.command()
 @clean_errors
+@takes_source
 def same_people(
     dataset: Annotated[str, typer.Option(help="Name of the people behind the data.")],
-    data: Data = None,
-    fingerprint: Fingerprint = None,
+    source: Any = None,
     by: By = None,
-    note: Annotated[str | None, typer.Option(help="Anything else.")] = None,
+    note: Note = None,
     ledger: Address = None,
     json: Json = False,
 ) -> None:
     """Declare whose data a file is, so that its releases count together with those of other versions."""
-    source = _data(data, fingerprint)
     if source is None:
         raise InputTypeError("give --data or --fingerprint")
     book = _open(ledger)
@@ -217,27 +247,6 @@ def _open(address: str | None) -> Ledger:
     from whosin.ledger import Ledger
 
     return Ledger(address)
-
-
-def _data(path: Path | None, fingerprint: str | None) -> Any:
-    from whosin.tables import read_table
-
-    if path is not None and fingerprint is not None:
-        raise InputTypeError("give --data or --fingerprint, not both")
-    if fingerprint is not None and not re.fullmatch("[0-9a-f]{64}", fingerprint):
-        raise InputError(f"--fingerprint must be 64 hexadecimal digits, got {short_repr(fingerprint)}")
-    return fingerprint if path is None else read_table(path)
-
-
-def _budget(epsilon: Number, delta: Number, advantage: Number) -> Budget | None:
-    from whosin.ledger import Budget
-
-    if epsilon is None and delta is not None:
-        raise InputTypeError("--budget-delta goes with --budget-epsilon")
-    for name, value, most in (("epsilon", epsilon, math.inf), ("delta", delta, 1.0), ("advantage", advantage, 1.0)):
-        if value is not None:
-            check_number(f"--budget-{name}", value, low=0.0, high=most)
-    return None if epsilon is None and advantage is None else Budget(epsilon, delta, advantage)
 
 
 def _read_json(path: Path, option: str) -> dict[str, Any]:
@@ -266,7 +275,6 @@ def _source(entry: Entry) -> str:
 
 
 def _print(totals: tuple[Total, ...]) -> None:
-
     console = render.console()
     if not totals:
         console.print("No releases are recorded.")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import InputError, InputTypeError
-from whosin.guarantees.summary import facts
+from whosin.guarantees.base import facts
 from whosin.numerics.rounding import at_least, at_most
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.guarantees.losses import sums_outwards
+from whosin.guarantees.steps import limited
 from whosin.numerics.sums import sums_of_draws
 
 Array = NDArray[np.float64]
@@ -45,7 +46,7 @@ def allocation_law(noise: float, batches: int, outsider: bool) -> tuple[Callable
             gamma = np.exp(losses)
             i = np.searchsorted(ratios, 1.0 / gamma, side="left")
             found = below[i] - gamma * below_in[i] + law.lost_out + gamma * law.lost_mean
-            return _between(np.minimum.accumulate(found), losses)
+            return limited(np.minimum.accumulate(found), losses)
 
         least = float(ratios[max(1, int(np.searchsorted(below, _TAIL)) - 1)])
         return outside, -math.log(float(ratios[-1])), -math.log(least)
@@ -55,14 +56,10 @@ def allocation_law(noise: float, batches: int, outsider: bool) -> tuple[Callable
     def member(losses: Array) -> Array:
         gamma = np.exp(losses)
         i = np.searchsorted(ratios, gamma, side="right")
-        return _between(above[i] - gamma * above_out[i] + law.lost_in, losses)
+        return limited(above[i] - gamma * above_out[i] + law.lost_in, losses)
 
     last = min(len(ratios) - 1, int(np.searchsorted(-above, -_TAIL)) + 1)
     return member, math.log(float(ratios[1])), math.log(float(ratios[last]))
-
-
-def _between(value: Array, losses: Array) -> Array:
-    return np.asarray(np.clip(value, np.maximum(0.0, -np.expm1(losses)), 1.0))
 
 
 @dataclass(frozen=True)

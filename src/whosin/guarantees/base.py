@@ -133,6 +133,22 @@ def belief_after(guarantee: Guarantee, prior: float) -> tuple[float, float]:
     return guarantee.posterior(prior)
 
 
+def facts(guarantee: Guarantee, prior: float) -> dict[str, Any]:
+    """Return what a guarantee means at a prior, for JSON: what the command line and the page show."""
+    return {
+        "guarantee": str(guarantee),
+        "kind": type(guarantee).__name__,
+        "parameters": guarantee.parameters(),
+        "prior": prior,
+        "accuracy": guarantee.accuracy(prior),
+        "advantage": guarantee.advantage,
+        "posterior": list(belief_after(guarantee, prior)),
+        "tpr_at": {f"{fpr:g}": float(guarantee.tpr_at(fpr)) for fpr in (0.0001, 0.001, 0.01, 0.1)},
+        "assumes": list(guarantee.assumes),
+        "explanation": guarantee.explain(prior),
+    }
+
+
 class Promised(Answer):
     """An answer that comes down to one guarantee, and answers by it."""
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.answers import card
+from whosin.answers import card, parts
 from whosin.errors import ImplicationError, InputTypeError, check_number
 from whosin.guarantees import (
     DPSGD,
@@ -125,14 +125,7 @@ class Composition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON (infinity as the string "inf")."""
-        return {
-            "guarantee": self.guarantee.to_dict(),
-            "advantage": self.advantage,
-            "sum": None if self.sum is None else self.sum.to_dict(),
-            "gaussian": None if self.gaussian is None else self.gaussian.to_dict(),
-            "way": self.way,
-            "releases": self.releases,
-        }
+        return parts(self, "guarantee", "advantage", "sum", "gaussian", "way", "releases")
 
     def __str__(self) -> str:
         from whosin.numerics.rounding import at_most

@@ -47,11 +47,11 @@ def step_of(noise: float, rate: float, sampling: str, adjacency: str, outsider: 
             return Step(lambda t: outsider_divergence(noise, rate, t), -high, -low)
         return Step(lambda t: sampled_divergence(noise, rate, t), low, high)
     if sampling == "poisson":
-        return _joined(*2 * (lambda t: replaced_divergence(noise, rate, t),), high - low)
+        return _joined(*2 * (lambda t: split_divergence(noise, rate, t, zeroed=False),), high - low)
     if adjacency == "replace":
         return _joined(*2 * (lambda t: sampled_divergence(noise, rate, t),), high)
     ways: list[Divergence] = [
-        lambda t: zeroed_divergence(noise, rate, t),
+        lambda t: split_divergence(noise, rate, t, zeroed=True),
         lambda t: sampled_divergence(noise, rate, t),
     ]
     forth, back = reversed(ways) if outsider else ways
@@ -90,7 +90,7 @@ def sampled_divergence(noise: float, rate: float, losses: Array) -> Array:
     value = -np.expm1(losses)
     inside = more > -1.0
     value[inside] = rate * shifted_normal_excess(mu, np.log1p(more[inside]))
-    return _limited(value, losses)
+    return limited(value, losses)
 
 
 def outsider_divergence(noise: float, rate: float, losses: Array) -> Array:
@@ -105,28 +105,20 @@ def outsider_divergence(noise: float, rate: float, losses: Array) -> Array:
     inside = rest > 0.0
     log_inner = losses[inside] + math.log(rate) - np.log(rest[inside])
     value[inside] = rest[inside] * shifted_normal_excess(mu, log_inner)
-    return _limited(value, losses)
+    return limited(value, losses)
 
 
-def _limited(value: Array, losses: Array) -> Array:
+def limited(value: Array, losses: Array) -> Array:
     """The value, no less than guessing blindly reaches: 1 - γ."""
     with np.errstate(over="ignore"):
         return np.asarray(np.clip(value, np.maximum(0.0, -np.expm1(losses)), 1.0))
 
 
-def replaced_divergence(noise: float, rate: float, losses: Array) -> Array:
-    """Return E_γ of (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1) for t ≥ 0."""
-    return _split_divergence(noise, rate, losses, near_rest=True)
+def split_divergence(noise: float, rate: float, losses: Array, zeroed: bool) -> Array:
+    """Return E_γ for t ≥ 0 of one step in which the record is replaced, or ``zeroed``.
 
-
-def zeroed_divergence(noise: float, rate: float, losses: Array) -> Array:
-    """Return E_γ of (1-q)N(-1) + qN(1) against (1-q)N(-1) + qN(0) for t ≥ 0."""
-    return _split_divergence(noise, rate, losses, near_rest=False)
-
-
-def _split_divergence(noise: float, rate: float, losses: Array, near_rest: bool) -> Array:
-    """∫(q·N(1) - c₁·N(0) - c₂·N(-1))₊, with c₁ = (γ-1)(1-q) and c₂ = γq, or the other way round.
-
+    (1-q)N(0) + qN(1) against (1-q)N(0) + qN(-1), or (1-q)N(-1) + qN(1) against (1-q)N(-1) + qN(0): that is
+    ∫(q·N(1) - c₁·N(0) - c₂·N(-1))₊, with c₁ = (γ-1)(1-q) and c₂ = γq, or zeroed the other way round.
     Split q = w₁ + w₂ in any way: (a + b)₊ ≤ a₊ + b₊ gives at most w₁·E_{c₁/w₁}(N(1)‖N(0)) + w₂·E_{c₂/w₂}(N(1)‖N(-1)),
     and equality where both thresholds are the same. That split solves a quadratic equation; any rounding of it leaves
     an upper limit.
@@ -135,7 +127,7 @@ def _split_divergence(noise: float, rate: float, losses: Array, near_rest: bool)
     with np.errstate(divide="ignore"):
         rest = np.log(np.expm1(losses)) + math.log1p(-rate)
     same = losses + math.log(rate)
-    costs = (rest, same) if near_rest else (same, rest)
+    costs = (same, rest) if zeroed else (rest, same)
     first, second = costs[0] - mu * mu / 2.0, costs[1] - 2.0 * mu * mu
     root = np.logaddexp(first, 0.5 * np.logaddexp(2.0 * first, math.log(4.0 * rate) + second))
     z = math.log(2.0 * rate) - root
@@ -146,4 +138,4 @@ def _split_divergence(noise: float, rate: float, losses: Array, near_rest: bool)
         seen = np.isfinite(share)
         weight = share[seen] - over[seen]
         total[seen] += np.exp(weight) * shifted_normal_excess(shift, cost[seen] - weight)
-    return _limited(total * (1.0 + 1e-13), losses)
+    return limited(total * (1.0 + 1e-13), losses)

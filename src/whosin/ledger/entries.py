@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from whosin.answers import Said
+from whosin.answers import Said, parts
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.base import check_guarantee
@@ -72,12 +72,11 @@ class Entry(Said):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON."""
-        plain = ("name", "kind", "by", "fingerprint", "dataset", "note", "about", "voids_guarantee", "previous", "hash")
         return {
-            "number": self.number,
-            "action": self.action,
+            **parts(self, "number", "action"),
             "at": self.at.isoformat(),
-            **{key: getattr(self, key) for key in plain},
+            **parts(self, "name", "kind", "by", "fingerprint", "dataset", "note", "about", "voids_guarantee"),
+            **parts(self, "previous", "hash"),
             "guarantee": None if self.guarantee is None else promise_to_dict(self.guarantee),
             "audit": None if self.audit is None else dict(self.audit),
         }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.answers import Answer
+from whosin.answers import Answer, parts
 from whosin.errors import InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
 from whosin.guarantees.base import NEIGHBOURS
@@ -201,7 +201,8 @@ class Total(Answer):
         """Return a paragraph for a reader who is no expert."""
         if not self.releases:
             return "No release of this data is recorded here. That says nothing about releases elsewhere."
-        sentences = [f"{_count(len(self.releases), 'release')} of this data {_are(len(self.releases))} recorded."]
+        are = "is" if len(self.releases) == 1 else "are"
+        sentences = [f"{_count(len(self.releases))} of this data {are} recorded."]
         if self.uncovered or not self.bounded:
             whole = "it reveals" if len(self.releases) == 1 else "all of them reveal together"
             sentences.append(f"Nothing limits what {whole}. {self.why}")
@@ -233,15 +234,8 @@ class Total(Answer):
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; None where nothing limits the total."""
         return {
-            "releases": [entry.to_dict() for entry in self.releases],
-            "fingerprints": list(self.fingerprints),
-            "datasets": list(self.datasets),
-            "bounded": self.bounded,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "advantage": self.advantage,
-            "only": None if self.only is None else self.only.to_dict(),
-            "composed": None if self.composed is None else self.composed.to_dict(),
+            **parts(self, "releases", "fingerprints", "datasets", "bounded", "epsilon", "delta", "advantage"),
+            **parts(self, "only", "composed"),
             "uncovered": [{"number": number, "reason": reason} for number, reason in self.uncovered],
             "alone": [{"number": number, "guarantee": held.to_dict()} for number, held in self.alone],
             "audits": [{"number": number, **audit} for number, audit in self.audits],
@@ -252,7 +246,7 @@ class Total(Answer):
         }
 
     def __str__(self) -> str:
-        count = _count(len(self.releases), "release")
+        count = _count(len(self.releases))
         if not self.releases:
             return "no release recorded"
         if not self.bounded:
@@ -270,7 +264,8 @@ def total_of(entries: Sequence[Entry], retractions: Sequence[Entry], *, delta: f
     numbers = {entry.number for entry in releases}
     notes = [entry for entry in retractions if entry.about in numbers]
     voided = {entry.about for entry in notes if entry.voids_guarantee}
-    alone = len(releases) == 1 and not voided and _is_alone(releases[0].guarantee)
+    first = releases[0].guarantee if len(releases) == 1 and not voided else None
+    alone = first is not None and why_not(first) is not None
     uncovered, composed = [], []
     for entry in () if alone else releases:
         guarantee = None if entry.number in voided else entry.guarantee
@@ -288,8 +283,8 @@ def total_of(entries: Sequence[Entry], retractions: Sequence[Entry], *, delta: f
         composed=compose(composed, delta=delta) if composed else None,
         uncovered=tuple(uncovered),
         retracted=tuple((entry.about or 0, entry.note or "") for entry in notes),
-        only=releases[0].guarantee if alone else None,
-        mixed=len({_adjacency(guarantee) for guarantee in composed}) > 1,
+        only=first if alone else None,
+        mixed=len({getattr(guarantee, "adjacency", "replace") for guarantee in composed}) > 1,
     )
 
 
@@ -333,14 +328,6 @@ def groups(entries: Iterable[Entry]) -> list[list[Entry]]:
     return list(found.values())
 
 
-def _is_alone(guarantee: Guarantee | None) -> bool:
-    return guarantee is not None and why_not(guarantee) is not None
-
-
-def _adjacency(guarantee: Guarantee) -> str:
-    return str(getattr(guarantee, "adjacency", "replace"))
-
-
 def _seen(values: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(value for value in values if value is not None))
 
@@ -349,12 +336,8 @@ def _numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:20])) + ("…" if len(numbers) > 20 else "")
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+def _count(releases: int) -> str:
+    return f"{releases} release" if releases == 1 else f"{releases} releases"
 
 
 def _measured(audit: dict[str, Any]) -> str:

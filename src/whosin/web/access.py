@@ -56,25 +56,13 @@ class Access:
         self._failures: list[float] = []
         self._lock = threading.Lock()
 
-    def knows_token(self, text: str) -> bool:
-        """Return whether the text is the token."""
-        return _same(text, self.token)
-
-    def knows_session(self, text: str) -> bool:
-        """Return whether the text is the session's."""
-        return _same(text, self.session)
-
-    def knows_csrf(self, text: str) -> bool:
-        """Return whether the text is what the pages hold."""
-        return _same(text, self.csrf)
-
     def comes_in(self, text: str) -> bool:
         """Return whether the text is the token, or the password.
 
         One password is tried at a time, and after ten wrong ones in a minute nobody's is (TooManyTries), however many
         arrive at once.
         """
-        if self.knows_token(text):
+        if same(text, self.token):
             return True
         if self.password is None:
             return False
@@ -89,7 +77,8 @@ class Access:
             return known
 
 
-def _same(given: str, secret: str) -> bool:
+def same(given: str, secret: str) -> bool:
+    """Return whether a text is the secret, in a time that does not tell how nearly."""
     return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())
 
 

@@ -9,8 +9,8 @@ import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.accountants import pairs_of
+from whosin.guarantees.base import facts
 from whosin.guarantees.dp import dp_of
-from whosin.guarantees.summary import facts
 from whosin.numerics.rounding import about, at_least, at_most, confidence, percent, percent_up
 from whosin.web.models import AuditAnswer, CalibrateAnswer, CalibrateQuery, CompareAnswer, ExplainAnswer, ExplainQuery
 

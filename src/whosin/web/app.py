@@ -66,12 +66,8 @@ def create_app(settings: Settings, password: Password | None = None) -> FastAPI:
         middleware=[Middleware(Guard, settings=settings, access=service.access)],
     )
     app.state.service = service
-    for kind, status in _STATUS.items():
-        app.add_exception_handler(kind, _handler(status))
-    for kind in (OSError, sqlite3.Error):
-        app.add_exception_handler(kind, _no_room)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
+    for kind in (*_STATUS, OSError, sqlite3.Error, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _wrong)
     app.include_router(api.router)
     app.include_router(pages.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
@@ -90,26 +86,16 @@ def _described(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
-def _handler(status: int) -> Any:
-    async def answer(request: Request, error: Exception) -> Response:
+async def _wrong(request: Request, error: Exception) -> Response:
+    if isinstance(error, RequestValidationError):
+        return _say(request, 422, in_words(error.errors()))
+    if isinstance(error, HTTPException):
+        return _say(request, error.status_code, str(error.detail), dict(error.headers or {}))
+    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), None)
+    if status is not None:
         return _say(request, status, str(error))
-
-    return answer
-
-
-async def _no_room(request: Request, error: Exception) -> Response:
     _log.error("%s: %s", NO_ROOM, getattr(error, "strerror", None) or error)
     return _say(request, 507, NO_ROOM)
-
-
-async def _invalid(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    return _say(request, 422, in_words(error.errors()))
-
-
-async def _http(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _say(request, error.status_code, str(error.detail), dict(error.headers or {}))
 
 
 def _say(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:

@@ -18,7 +18,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whosin.web.access import Access
+from whosin.web.access import Access, same
 from whosin.web.login_page import closed_page
 from whosin.web.settings import Settings
 
@@ -87,13 +87,13 @@ class Guard:
         if by_address is not None:
             return by_address
         kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self.access.knows_token(given.strip()):
+        if kind.lower() == "bearer" and same(given.strip(), self.access.token):
             return None
         if not self._logged_in(scope, headers) and not any(
-            self.access.knows_session(value) for value in _cookies(headers, cookie_name(scope))
+            same(value, self.access.session) for value in _cookies(headers, cookie_name(scope))
         ):
             return _refuse(scope, 401, self._way_in())
-        if not harmless and not self.access.knows_csrf(headers.get("x-csrf-token", "")):
+        if not harmless and not same(headers.get("x-csrf-token", ""), self.access.csrf):
             return _refuse(scope, 403, "the token of the page is missing or old: load the page again")
         return None
 
@@ -130,7 +130,7 @@ class Guard:
         closed = self.access.password is not None or self.settings.login is not None
         if not tokens or closed or scope["method"] != "GET":
             return None
-        if not self.access.knows_token(tokens[0]):
+        if not same(tokens[0], self.access.token):
             return _refuse(
                 scope, 401, "the token in the address is not that of this server; it has a new one each start"
             )

@@ -92,11 +92,11 @@ def _membership_to_pure(g: MembershipPrivacy, adjacency: str = "replace") -> Pur
     return PureDP(g.log_ratio, "replace")
 
 
-def _membership_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
-    def derive(g: MembershipPrivacy, **params: Any) -> Guarantee:
-        if g.family != "bounded":
+def _through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
+    def derive(g: MembershipPrivacy | DifferentialIdentifiability, **params: Any) -> Guarantee:
+        if isinstance(g, MembershipPrivacy) and g.family != "bounded":
             raise no("MembershipPrivacy", target.__name__)
-        return _membership_to_pure(g).implies(target, **params)
+        return g.implies(PureDP).implies(target, **params)
 
     return derive
 
@@ -122,13 +122,6 @@ def _membership_to_mip(g: MembershipPrivacy, train_fraction: float = 0.5) -> MIP
     if g.family != "independent":
         raise no("MembershipPrivacy", "MIP")
     return pmp_to_mip(_membership_to_pmp(g, train_fraction=train_fraction))
-
-
-def _identifiability_through_pure(target: type[Guarantee]) -> Callable[..., Guarantee]:
-    def derive(g: DifferentialIdentifiability, **params: Any) -> Guarantee:
-        return _identifiability_to_pure(g).implies(target, **params)
-
-    return derive
 
 
 def _identifiability_to_approx(
@@ -205,6 +198,9 @@ def _is_pure(g: Guarantee) -> bool:
     return isinstance(g, PureDP) or (isinstance(g, ApproxDP) and g.delta == 0.0)
 
 
+_BOUNDED_RATIO = "only where the likelihood ratio is bounded: δ = 0, or an order infinite"
+_ALL = "the guarantee holds for every data set and every set of candidates"
+
 EDGES: tuple[Edge, ...] = (
     *(
         edge(
@@ -213,7 +209,7 @@ EDGES: tuple[Edge, ...] = (
             "Li et al. 2013, theorems 4.5 (add/remove ⇔ D_I, γ = e^ε), 4.8 (replace ⇔ D_B), and D_N: γ = (e^ε+1)/2",
             _dp_to_membership,
             "the prior is of the named family: independent records, or one known size",
-            "only where the likelihood ratio is bounded: δ = 0, or an order infinite",
+            _BOUNDED_RATIO,
         )
         for source in _PURE
     ),
@@ -231,7 +227,7 @@ EDGES: tuple[Edge, ...] = (
             "Li et al. 2013, section 5.2: ρ = 1/(1+(m-1)e^{-ε}), replace-one",
             _dp_to_identifiability,
             "m equally likely candidates for the one unknown record",
-            "only where the likelihood ratio is bounded: δ = 0, or an order infinite",
+            _BOUNDED_RATIO,
         )
         for source in _PURE
     ),
@@ -240,7 +236,7 @@ EDGES: tuple[Edge, ...] = (
         PureDP,
         "Li et al. 2013, section 5.2: ε = ln(ρ/(1-(m-1)ρ)) where ρ < 1/(m-1)",
         _identifiability_to_pure,
-        "the guarantee holds for every data set and every set of candidates",
+        _ALL,
     ),
     edge(
         MembershipPrivacy,
@@ -249,39 +245,32 @@ EDGES: tuple[Edge, ...] = (
         _membership_to_membership,
     ),
     edge(MembershipPrivacy, PureDP, "Li et al. 2013, theorem 4.8 (⇐): (D_B, e^ε) ⇒ ε-DP, replace", _membership_to_pure),
-)
-
-
-EDGES += tuple(
-    edge(
-        MembershipPrivacy,
-        target,
-        "Li et al. 2013, theorem 4.8 (⇐), then on from replace-one DP; bounded family only",
-        _membership_through_pure(target),
-    )
-    for target in (GaussianDP, DifferentialIdentifiability)
-)
-EDGES += (
+    *(
+        edge(
+            MembershipPrivacy,
+            target,
+            "Li et al. 2013, theorem 4.8 (⇐), then on from replace-one DP; bounded family only",
+            _through_pure(target),
+        )
+        for target in (GaussianDP, DifferentialIdentifiability)
+    ),
     edge(
         MembershipPrivacy,
         ApproxDP,
         "bounded family: theorem 4.8 (⇐); independent family, either side: P(with) ≤ γ·P(without), so TV ≤ 1 - 1/γ",
         _membership_to_approx,
     ),
-)
-EDGES += tuple(
-    edge(
-        MembershipPrivacy,
-        target,
-        "bounded family: Li et al. 2013, theorem 4.8 (⇐), then from replace-one DP; independent family, either side: "
-        "both x and x' in (or out) compare with one of them, so TV ≤ 1 - 1/γ",
-        derive,
-        HALF,
-    )
-    for target, derive in ((PMP, _membership_to_pmp), (MIP, _membership_to_mip))
-)
-_ALL = "the guarantee holds for every data set and every set of candidates"
-EDGES += (
+    *(
+        edge(
+            MembershipPrivacy,
+            target,
+            "bounded family: Li et al. 2013, theorem 4.8 (⇐), then from replace-one DP; independent family, either "
+            "side: both x and x' in (or out) compare with one of them, so TV ≤ 1 - 1/γ",
+            derive,
+            HALF,
+        )
+        for target, derive in ((PMP, _membership_to_pmp), (MIP, _membership_to_mip))
+    ),
     edge(
         DifferentialIdentifiability,
         ApproxDP,
@@ -300,19 +289,17 @@ EDGES += (
         )
         for target, derive in ((PMP, _identifiability_to_pmp), (MIP, _identifiability_to_mip))
     ),
-)
-EDGES += tuple(
-    edge(
-        DifferentialIdentifiability,
-        target,
-        "Li et al. 2013, section 5.2 (⇐), then on from replace-one DP; only where ρ < 1/(m-1)",
-        _identifiability_through_pure(target),
-        _ALL,
-        tight=False,
-    )
-    for target in (GaussianDP, MembershipPrivacy)
-)
-EDGES += (
+    *(
+        edge(
+            DifferentialIdentifiability,
+            target,
+            "Li et al. 2013, section 5.2 (⇐), then on from replace-one DP; only where ρ < 1/(m-1)",
+            _through_pure(target),
+            _ALL,
+            tight=False,
+        )
+        for target in (GaussianDP, MembershipPrivacy)
+    ),
     edge(
         DifferentialIdentifiability,
         DifferentialIdentifiability,
