@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from web_support import service, upload, wait, with_token
+from web_support import pids, service, upload, wait, with_token
 
 from whosin.errors import InputError
 from whosin.web.app import create_app
@@ -73,7 +73,7 @@ def test_a_job_that_takes_too_long_is_ended_with_its_children(start, tmp_path):
     client = with_token(start(worker=worker(code), limits=Limits(seconds=1.5)))
     key = add(client)
     wait(client, key, until=("running",))
-    (pid,) = service(client).jobs.pids()
+    (pid,) = pids(client)
     ended = wait(client, key)
     assert ended["error"] == "it took more than 1.5 seconds"
     assert not is_alive(pid)
@@ -116,12 +116,12 @@ def test_the_number_of_jobs_is_bounded(start):
     answer = upload(client, {"scores": CSV})
     assert answer.status_code == 429
     assert "3 audits wait already" in answer.json()["error"]
-    assert len(service(client).jobs.pids()) == 2
+    assert len(pids(client)) == 2
     assert len(list(service(client).folders.keys())) == 5
-    pids = service(client).jobs.pids()
+    at_work = pids(client)
     assert client.delete(f"/api/audits/{keys[0]}").status_code == 204
     wait(client, keys[2], until=("running",))
-    assert not is_alive(pids[0])
+    assert not is_alive(at_work[0])
     assert not service(client).folders.of(keys[0]).exists()
     assert service(client).history.count("running") == 2
 
@@ -167,7 +167,7 @@ def test_stopping_ends_the_jobs_and_a_restart_says_so(tmp_path):
         with_token(client)
         running, waiting = add(client, name="one"), add(client, name="two")
         wait(client, running, until=("running",))
-        (pid,) = service(client).jobs.pids()
+        (pid,) = pids(client)
     assert not is_alive(pid)
     with TestClient(create_app(settings), base_url=BASE) as client:
         with_token(client)
@@ -242,7 +242,7 @@ def test_a_job_killed_in_the_middle(start, name):
     client = with_token(start(worker=worker(SLOW)))
     key = add(client)
     wait(client, key, until=("running",))
-    os.kill(service(client).jobs.pids()[0], getattr(signal, name))
+    os.kill(pids(client)[0], getattr(signal, name))
     assert f"was ended by {name}" in wait(client, key)["error"]
 
 

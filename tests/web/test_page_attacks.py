@@ -18,7 +18,7 @@ import uvicorn
 from starlette.requests import Request
 from test_jobs import CSV, add, worker
 from test_serve import run
-from web_support import service, upload, wait, with_token
+from web_support import pids, service, upload, wait, with_token
 
 from whosin.errors import InputError
 from whosin.web import jobs, pages, server, uploads
@@ -215,7 +215,7 @@ def test_an_outcome_that_could_not_be_noted_is_noted_later(start, monkeypatch, c
     assert ended["state"] == "failed"
     assert "exit code 7" in ended["error"]
     assert len(troubles) == 2
-    assert client.app.state.service.jobs.pids() == []
+    assert pids(client) == []
 
 
 def test_files_on_their_way_are_not_swept_however_short_things_are_kept(start):

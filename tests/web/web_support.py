@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 __all__ = ["BASE", "PORT", "SERVE", "Server", "TestClient"]
-__all__ += ["faults", "here", "people", "service", "upload", "wait", "with_token"]
+__all__ += ["faults", "here", "people", "pids", "service", "upload", "wait", "with_token"]
 
 # as the command whosin does, and unlike python -m alone, it leaves the current folder out of its path
 SERVE = [sys.executable, "-P", "-m", "whosin", "serve"]
@@ -50,6 +50,11 @@ def here(function, *arguments, gone=None):
 
 def service(client):
     return client.app.state.service
+
+
+def pids(client):
+    """The processes at work."""
+    return [job.process.pid for job in service(client).jobs._running.values()]
 
 
 def upload(client, files, path="/api/audits", **fields):

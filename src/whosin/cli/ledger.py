@@ -17,7 +17,7 @@ from whosin.cli.promise import Number, takes_guarantee
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
 
 if TYPE_CHECKING:
-    from whosin.ledger import Budget, Entry, Ledger, Total
+    from whosin.ledger import Entry, Ledger, Total
 
 app = typer.Typer(
     help="Record what was released, and say what all releases from the same people promise together.",
@@ -65,7 +65,7 @@ def _budget(
     budget_advantage: Annotated[
         Number, typer.Option(help=f"Largest TPR - FPR of the total; exit code {BEYOND_BUDGET} beyond.")
     ] = None,
-) -> Budget | None:
+) -> Any:
     from whosin.ledger import Budget
 
     given = {"epsilon": budget_epsilon, "delta": budget_delta, "advantage": budget_advantage}

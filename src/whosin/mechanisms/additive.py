@@ -90,36 +90,6 @@ class AdditiveMechanism(ABC):
         return math.nextafter(length / self.scale, math.inf) if length else 0.0
 
 
-class Laplace(AdditiveMechanism):
-    """Laplace noise: density proportional to the exponential of minus the distance over ``scale``.
-
-    An array gets independent noise in each coordinate: :class:`NormExponential` with norm 1.
-
-    Examples
-    --------
-    >>> import whosin as wi
-    >>> round(wi.mechanisms.Laplace(len, 2.0).guarantee(sensitivity=1.0).epsilon, 9)
-    0.5
-    """
-
-    noise = "laplace"
-
-    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
-        return norm_exponential(answer, self.scale, 1.0, source)
-
-    def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> PureDP:
-        """Return ε = sensitivity/scale (Dwork et al. 2006), tight.
-
-        Parameters
-        ----------
-        sensitivity : float
-            Largest distance (ℓ1 for arrays) between the answers on adjacent data sets.
-        adjacency : {"add_remove", "replace"}
-            Which data sets that sensitivity compares.
-        """
-        return PureDP(self._steps(sensitivity), adjacency)
-
-
 class Gaussian(AdditiveMechanism):
     """Gaussian noise with standard deviation ``scale``, independent in each coordinate.
 
@@ -184,5 +154,29 @@ class NormExponential(AdditiveMechanism):
         return norm_exponential(answer, self.scale, self.norm, source)
 
     def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> PureDP:
-        """Return ε = sensitivity/scale, by the triangle inequality; the sensitivity is in the p-norm of the noise."""
+        """Return ε = sensitivity/scale (Dwork et al. 2006), tight for one coordinate.
+
+        Parameters
+        ----------
+        sensitivity : float
+            Largest distance, in the p-norm of the noise, between the answers on adjacent data sets.
+        adjacency : {"add_remove", "replace"}
+            Which data sets that sensitivity compares.
+        """
         return PureDP(self._steps(sensitivity), adjacency)
+
+
+class Laplace(NormExponential):
+    """Laplace noise: density proportional to the exponential of minus the distance over ``scale``.
+
+    An array gets independent noise in each coordinate: :class:`NormExponential` with norm 1, and sensitivities in ℓ1.
+
+    Examples
+    --------
+    >>> import whosin as wi
+    >>> round(wi.mechanisms.Laplace(len, 2.0).guarantee(sensitivity=1.0).epsilon, 9)
+    0.5
+    """
+
+    def __init__(self, query: Callable[[Records], Any], scale: float) -> None:
+        super().__init__(query, scale, 1.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from whosin.auditing import Audit
@@ -169,7 +170,7 @@ def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
         named = "Records are named by their place among the members; the first is 0."
     closest = bool(highest) and "released_row" in highest[0]
     rows = []
-    for (risk, low, high), ties in groupby(highest, key=_probability):
+    for (risk, low, high), ties in groupby(highest, key=itemgetter("risk", "simultaneous_lower", "simultaneous_upper")):
         names = [_name(row, ids, lines) + (f" ({row['released_row'] + 2})" if closest else "") for row in ties]
         rows.append((", ".join(names), percent(risk), percent_down(low), percent_up(high)))
     blocks: list[Block] = [
@@ -190,10 +191,6 @@ def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
         ),
     ]
     return Section("exposed", "The most exposed", blocks, folded=True)
-
-
-def _probability(row: Facts) -> tuple[float, float, float]:
-    return row["risk"], row["simultaneous_lower"], row["simultaneous_upper"]
 
 
 def _name(row: Facts, ids: Sequence[object] | None, lines: bool) -> str:
@@ -350,22 +347,18 @@ def _released_rows(size: Facts | None, judged: bool) -> Section:
     ]
     tables: list[Block] = []
     if judged:
+        most = {target: rows_within(size, target) for target in TOLERATED}
         tables.append(
             Grid(
                 "Most rows at which, and below which, every upper limit is within what is tolerated, for attackers who "
                 f"use {size['query']} ({level})",
                 ("tolerated advantage", "rows"),
-                [(f"{target:g}", _most_rows(size, target)) for target in TOLERATED],
+                [(f"{target:g}", "none that was measured" if n is None else count(n)) for target, n in most.items()],
             )
         )
     measured = [(count(n), *limits(found)) for n, found in zip(size["sizes"], size["advantages"], strict=True)]
     tables.append(Grid("Advantage at each size", ("rows released", "estimate", "at least", "at most"), measured))
     return Section("size", title, [*blocks, Fold("The numbers", tables)], half=True)
-
-
-def _most_rows(size: Facts, target: float) -> str:
-    rows = rows_within(size, target)
-    return "none that was measured" if rows is None else count(rows)
 
 
 def _promise(result: Audit, guarantee: Guarantee) -> Section:

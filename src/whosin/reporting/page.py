@@ -145,18 +145,22 @@ def report(
     target = None if path is None else _check_path(path, force)
     _check_result(result)
     _check_options(title=title, command=command, individuals=individuals, files=files, date=date, guarantee=guarantee)
-    _check_guarantee(result, guarantee)
+    if guarantee is not None and not isinstance(result, Measured | Mapping):
+        raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
     named = ids is not None if individuals is None else bool(individuals)
     day = datetime.datetime.now(datetime.UTC).date() if date is None else datetime.date(date.year, date.month, date.day)
     setting = Setting(guarantee, _check_ids(result, ids, individuals), command, day, named, files or {})
     if find_spec("jinja2") is None:
         raise missing_extra("reports need Jinja2", "report")
-    content = next(make for kind, make in _REPORTS if isinstance(result, kind))(result, setting)
+    found = next(make for kind, make in _REPORTS if isinstance(result, kind))(result, setting)
     names_records = named and isinstance(result, Audit | RetrainedAudit | PopulationPrivacy)
-    page = _render(content, title, day, names_records)
+    page = _render(found, title, day, names_records)
     if target is None:
         return page
-    _write(target, to_pdf(page) if target.suffix.lower() == ".pdf" else page.encode("utf-8"), force)
+    content = to_pdf(page) if target.suffix.lower() == ".pdf" else page.encode("utf-8")
+    with whole_file(target) as draft:
+        draft.write_bytes(content)
+        _refuse_to_replace(target, force)
     return target
 
 
@@ -167,7 +171,10 @@ def _render(content: Report, title: str | None, date: datetime.date, named: bool
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("whosin.reporting"), autoescape=True, undefined=StrictUndefined, finalize=_printable
+        loader=PackageLoader("whosin.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: clean(value) if type(value) is str else value,
     )
     environment.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
     environment.filters["drawing"] = Markup
@@ -190,17 +197,6 @@ def _css_string(text: str) -> str:
     """Return the text as a string of CSS, in letters that can end neither it nor the style sheet."""
     plain = "".join(letter if letter.isalnum() or letter in " .,:;()·-_/" else f"\\{ord(letter):x} " for letter in text)
     return f'"{plain}"'
-
-
-def _printable(value: Any) -> Any:
-    return clean(value) if type(value) is str else value
-
-
-def _write(target: Path, content: bytes, force: bool) -> None:
-    """Write a report of which no reader ever sees half."""
-    with whole_file(target) as draft:
-        draft.write_bytes(content)
-        _refuse_to_replace(target, force)
 
 
 def _check_path(path: Any, force: bool) -> Path:
@@ -249,11 +245,6 @@ def _check_result(result: Any) -> None:
             "result must be an audit, a guarantee, a population, a release, a certificate, a comparison or a mapping "
             f"of audits, got {_glimpse(result)} of type {type(result).__name__}"
         )
-
-
-def _check_guarantee(result: Any, guarantee: Any) -> None:
-    if guarantee is not None and not isinstance(result, Measured | Mapping):
-        raise InputTypeError(f"guarantee goes with an audit, got result of type {type(result).__name__}")
 
 
 def _check_ids(result: Result, ids: Any, individuals: Any) -> Sequence[Any] | None:

@@ -68,22 +68,20 @@ def calibrate(query: CalibrateQuery) -> tuple[CalibrateAnswer, Guarantee | None]
         )
         return CalibrateAnswer(sentence=sentence, sampling_rate=rate, meaning=None), None
     found: Guarantee
-    if query.find == "dpsgd":
+    if query.find != "epsilon":
         _check_target(query, "accuracy", "advantage", "tpr")
+    if query.find == "dpsgd":
         target |= {"sampling": query.sampling, "adjacency": query.adjacency}
         found = wi.calibrate.dpsgd(*query.rate_and_steps(), prior=query.prior, **target)
         what = f"a noise multiplier of at least {at_most(found.noise_multiplier, 4)}"
-    elif query.find in ("zcdp", "rdp"):
-        _check_target(query, "accuracy", "advantage", "tpr")
-        if query.find == "zcdp":
-            found = wi.calibrate.zcdp(prior=query.prior, **target)
-            what = f"zero-concentrated differential privacy with ρ of at most {at_least(found.rho, 6)}"
-        else:
-            found = wi.calibrate.rdp(query.order, prior=query.prior, **target)
-            most = at_least(found.epsilons[0], 6)
-            what = f"Rényi differential privacy of order {query.order:g} with ε of at most {most}"
+    elif query.find == "zcdp":
+        found = wi.calibrate.zcdp(prior=query.prior, **target)
+        what = f"zero-concentrated differential privacy with ρ of at most {at_least(found.rho, 6)}"
+    elif query.find == "rdp":
+        found = wi.calibrate.rdp(query.order, prior=query.prior, **target)
+        most = at_least(found.epsilons[0], 6)
+        what = f"Rényi differential privacy of order {query.order:g} with ε of at most {most}"
     elif query.find == "mip":
-        _check_target(query, "accuracy", "advantage", "tpr")
         found = wi.calibrate.mip(**target)
         what = f"membership inference privacy with η of at most {at_least(found.eta, 6)}"
     else:

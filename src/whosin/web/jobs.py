@@ -115,11 +115,6 @@ class Jobs:
         done = min(1.0, max(0.0, float(share))) if isinstance(share, int | float) else 0.0
         return done, str(told.get("stage", ""))[:80]
 
-    def pids(self) -> list[int]:
-        """Return the processes at work."""
-        with self._lock:
-            return [job.process.pid for job in self._running.values()]
-
     def sweep(self) -> None:
         """Remove reports and details that have had their time, and folders that belong to no audit."""
         with self._lock:

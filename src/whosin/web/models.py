@@ -57,7 +57,7 @@ class ExplainQuery(_Run):
     eta: Annotated[float, Field(ge=0.0, le=0.5, allow_inf_nan=False, description="η of MIP")] = 0.1
     rho: Annotated[float, Field(ge=0.0, le=100.0, allow_inf_nan=False, description="ρ of zero-concentrated DP")] = 0.1
     pairs: Annotated[
-        str, Field(max_length=MOST_PAIRS, description="rdp: one order and its ε a line; profile: ε, δ")
+        str, Field(max_length=MOST_PAIRS, description="rdp: one order and its ε per line; profile: ε, δ")
     ] = ""
     noise_multiplier: Annotated[float, Field(ge=0.1, le=100.0, allow_inf_nan=False)] = 1.0
     prior: Prior = 0.5

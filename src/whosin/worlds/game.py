@@ -185,7 +185,7 @@ class Game(Said, ABC):
         index = self.world.index(record)
         if not self.world.uncertain[index]:
             where = "in" if self.world.inside_mass[index] > 0.0 else "out"
-            raise InputError(f"record {record!r} is surely {where}: no game")
+            raise InputError(f"record must be one about which there is doubt, got {record!r}, which is surely {where}")
         return index
 
     def _uncertain_records(self) -> list[int]:
@@ -241,7 +241,7 @@ class FiniteGame(Game):
         column = self.world.prior * self.laws[:, self.outputs.index(output)]
         total = float(column.sum())
         if total == 0.0:
-            raise InputError(f"output {output!r} has probability zero in this world")
+            raise InputError(f"output must be one that can occur in this world, got {output!r}")
         return min(1.0, float(column[self.world.membership[:, index]].sum()) / total)
 
     def _divergence(self, index: int, gamma: float, swapped: bool) -> float:
@@ -254,24 +254,18 @@ class FiniteGame(Game):
         return _log(max(float(closeness_slopes(p, q, delta).max()), float(closeness_slopes(q, p, delta).max()), 1.0))
 
     def _adjacent_epsilon(self, delta: float) -> float:
-        slope = 1.0
-        for one, other in self._adjacent_rows():
-            slope = max(
-                slope,
-                float(closeness_slopes(one, other, delta).max(initial=0.0)),
-                float(closeness_slopes(other, one, delta).max(initial=0.0)),
-            )
-        return _log(slope)
+        return _log(self._adjacent_slope(delta, (False, True)))
 
     def _one_sided_ratio(self, negative: bool) -> float:
-        ratio = 1.0
-        both = self.world.size is not None
+        return self._adjacent_slope(0.0, (negative,) if self.world.size is None else (False, True))
+
+    def _adjacent_slope(self, delta: float, ways: tuple[bool, ...]) -> float:
+        """Largest slope at δ between adjacent data sets, one against the other or (True) the other way round."""
+        slope = 1.0
         for one, other in self._adjacent_rows():
-            if not negative or both:
-                ratio = max(ratio, float(closeness_slopes(one, other, 0.0).max(initial=0.0)))
-            if negative or both:
-                ratio = max(ratio, float(closeness_slopes(other, one, 0.0).max(initial=0.0)))
-        return ratio
+            for p, q in ((other, one) if back else (one, other) for back in ways):
+                slope = max(slope, float(closeness_slopes(p, q, delta).max(initial=0.0)))
+        return slope
 
     def _ratio(self, index: int, negative: bool) -> float:
         p, q = (self.outside, self.inside) if negative else (self.inside, self.outside)

@@ -205,7 +205,7 @@ def bounded_independent(universe: Sequence[Any], probabilities: ArrayLike, size:
     masks = masks_of_size(len(records), check_whole("size", size, low=0, high=len(records)))
     prior = _product_prior(masks, p)
     if prior.sum() == 0.0:
-        raise InputError(f"size={size!r} has probability zero under these probabilities")
+        raise InputError(f"size must be one that these probabilities allow, got {size!r}")
     keep = prior > 0.0
     return World(records, masks[keep], prior[keep] / prior[keep].sum(), "bounded_independent")
 
@@ -232,7 +232,9 @@ def one_of_two(
     base = sum(1 << bare.index(record) for record in sure)
     one, two = base | 1 << bare.index(first), base | 1 << bare.index(second)
     if one == two or base in (one, two):
-        raise InputError("first and second take two different records that are not among the certain ones")
+        raise InputError(
+            f"first and second must be two different records that are not certain, got {first!r}, {second!r}"
+        )
     return World(records, np.array([one, two]), np.array([p, 1.0 - p]), "one_of_two")
 
 
