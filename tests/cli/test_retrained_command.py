@@ -31,6 +31,10 @@ def unread(records, rng):
     return records.assign(age=50, job="cook", who=1, pay=100.0)
 
 
+def broken():
+    raise ValueError("no card")
+
+
 ready = Bootstrap()
 number = 3
 """
@@ -42,6 +46,7 @@ def place(tmp_path, monkeypatch):
     people = {"age": rng.integers(18, 90, 40), "job": rng.choice(["cook", "clerk"], 40), "who": np.arange(40) // 2}
     pl.DataFrame({**people, "pay": rng.lognormal(10, 1, 40).round()}).write_csv(tmp_path / "people.csv")
     (tmp_path / "retrained_models.py").write_text(MODELS)
+    (tmp_path / "broken_models.py").write_text("x = unknown")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -89,6 +94,8 @@ def test_what_to_do_where_nothing_is_found(place):
         (("--generator", "retrained_models"), "module:name"),
         (("--generator", "retrained_models:nobody"), "nobody"),
         (("--generator", "no_such_module:x"), "could not be imported"),
+        (("--generator", "broken_models:x"), "broken_models could not be imported: NameError"),
+        (("--generator", "retrained_models:broken"), "retrained_models:broken() failed: ValueError: no card"),
         (("--generator", "retrained_models:number"), "model must"),
         ((), "go together"),
     ],

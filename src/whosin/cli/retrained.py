@@ -30,8 +30,12 @@ def audit_generator_again(generator: str, records: Path, **options: Any) -> Retr
 def _named(generator: str) -> Any:
     """Return the generator that ``module:name`` names: an object, a class or function that makes one, or a function."""
     found = imported("--generator", generator, "my_models:make_generator")
-    made = inspect.isclass(found) or (inspect.isroutine(found) and not _required(found))
-    return found() if made else found
+    if not (inspect.isclass(found) or (inspect.isroutine(found) and not _required(found))):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise InputError(f"--generator: {generator}() failed: {type(error).__name__}: {error}") from error
 
 
 def imported(option: str, given: str, example: str) -> Any:
@@ -41,13 +45,15 @@ def imported(option: str, given: str, example: str) -> Any:
         raise InputError(f"{option} must be module:name, such as {example}, got {given!r}")
     sys.path.insert(0, os.getcwd())
     try:
-        return getattr(importlib.import_module(module), name)
-    except ImportError as error:
-        raise InputError(f"{option}: {module} could not be imported: {error}") from error
-    except AttributeError:
-        raise InputError(f"{option}: {module} has no {name!r}") from None
+        found = importlib.import_module(module)
+    except Exception as error:
+        said = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
+        raise InputError(f"{option}: {module} could not be imported: {said}") from error
     finally:
         sys.path.remove(os.getcwd())
+    if not hasattr(found, name):
+        raise InputError(f"{option}: {module} has no {name!r}")
+    return getattr(found, name)
 
 
 def _required(function: Any) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError
 from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
-from whosin.tables.scaling import Rules, learn_rules, remarks, scaled_levels, smoothed_shares
+from whosin.tables.scaling import Rules, ValueCounts, learn_rules, remarks, scaled_levels, smoothed_shares
 from whosin.tables.schema import agreed_columns, check_same_names
 from whosin.tables.stream import TableStream
 from whosin.tables.stream_columns import ColumnSurvey, SurveyedStream
@@ -59,6 +59,8 @@ class TableEncoder:
     """For each column of numbers how it is scaled and ranked; None for categories, and where only one was seen."""
     frequencies: tuple[Array, ...] = field(repr=False)
     """For each column the share of rows that has each code, smoothed where rows were left out of learning."""
+    streamed: tuple[ValueCounts | None, ...] = field(repr=False)
+    """For each column how many rows that are read in blocks have its values; None where all tables are in memory."""
     notes: tuple[str, ...]
     """What a reader should know about single columns."""
 
@@ -137,6 +139,7 @@ class TableEncoder:
             tuple(one.levels for one in found),
             tuple(one.rules for one in found),
             tuple(one.shares for one in found),
+            tuple(one.streamed for one in found),
             tuple(notes),
         )
 
@@ -194,6 +197,7 @@ class _Learnt:
     levels: Levels
     rules: Rules | None
     shares: Array
+    streamed: ValueCounts | None
     remarks: list[str]
 
 
@@ -217,7 +221,7 @@ def _learn(
             if learnt[i]:
                 counts += np.bincount(levels.codes(agreed[i], f"column {name!r}"), minlength=levels.size)
     surveys = [(part, learn) for part, learn in zip(looked, learnt, strict=True) if isinstance(part, ColumnSurvey)]
-    full, seen, places = _pooled(levels, counts, surveys)
+    full, seen, streamed, places = _pooled(levels, counts, surveys)
     rules = learn_rules(full, seen)
     return _Learnt(
         [
@@ -227,19 +231,20 @@ def _learn(
         levels,
         rules,
         (smoothed_shares(seen) if smooth else seen / seen.sum())[places],
+        ValueCounts.of(streamed, streamed[places]) if surveys else None,
         remarks(full, None if rules is None else rules[0]),
     )
 
 
 def _pooled(
     levels: Levels, counts: Counts, surveys: Sequence[tuple[ColumnSurvey, bool]]
-) -> tuple[Levels, Counts, NDArray[np.int64]]:
-    """Return the values of all rows, how often each was seen where something is learnt, and the places of the levels.
+) -> tuple[Levels, Counts, Counts, NDArray[np.int64]]:
+    """Return the values of all rows, how often each was learnt from, and seen in streams, and the places of the levels.
 
     ``counts`` says how often levels were seen in memory, and with each survey stands whether it is learnt from.
     """
     if not surveys:
-        return levels, counts, np.arange(levels.size)
+        return levels, counts, np.zeros_like(counts), np.arange(levels.size)
     sizes = [levels.known, *(len(survey.counts) for survey, _ in surveys)]
     if levels.kind == "category":
         import polars as pl
@@ -252,9 +257,9 @@ def _pooled(
     last = int(ranks.max(initial=-1)) + 1
     own, *others = (np.append(part, last) for part in np.split(ranks, np.cumsum(sizes)[:-1]))
     own = own[: levels.size]
-    totals = np.zeros((2, last + 1), dtype=np.int64)
-    totals[:, own] = levels.counts, counts
+    totals = np.zeros((3, last + 1), dtype=np.int64)
+    totals[:2, own] = levels.counts, counts
     for (survey, learn), places in zip(surveys, others, strict=True):
-        totals[:, places] += np.outer((1, learn), np.append(survey.counts, survey.missing))
-    pooled, seen = totals if totals[0, -1] else totals[:, :-1]
-    return Levels(levels.kind, levels.holds, numbers, (), pooled, bool(totals[0, -1])), seen, own
+        totals[:, places] += np.outer((1, learn, 1), np.append(survey.counts, survey.missing))
+    pooled, seen, streamed = totals if totals[0, -1] else totals[:, :-1]
+    return Levels(levels.kind, levels.holds, numbers, (), pooled, bool(totals[0, -1])), seen, streamed, own

@@ -27,6 +27,28 @@ def smoothed_shares(counts: Counts) -> Array:
     return shares
 
 
+@dataclass(frozen=True, eq=False)
+class ValueCounts:
+    """How many rows of a table have each value of a column, and how many of its values so many rows have."""
+
+    of_codes: Counts
+    """Rows with each code, of all tables' values."""
+    sizes: Counts
+    """The different numbers of rows that a value of the table has, rising."""
+    values: Counts
+    """How many values have each of them."""
+
+    @classmethod
+    def of(cls, counts: Counts, of_codes: Counts) -> ValueCounts:
+        """Count from the rows that each value of the table has, zeros left out, and those of each code."""
+        return cls(of_codes, *np.unique(counts[counts > 0], return_counts=True))
+
+    def shared_by(self, rows: Counts) -> Counts:
+        """Return how many values of the table so many rows have."""
+        places = np.searchsorted(self.sizes, rows).clip(max=len(self.sizes) - 1)
+        return np.where(self.sizes[places] == rows, self.values[places], 0)
+
+
 def learn_rules(levels: Levels, counts: Counts) -> Rules | None:
     """Learn how a column is scaled and ranked from how often each of its values was seen; those with 0 play no part.
 

@@ -157,14 +157,7 @@ class TorchModel:
             edges = [len(values) * place // batches for place in range(batches + 1)]
             for start, end in itertools.pairwise(edges):
                 batch = torch.as_tensor(values[start:end]).to(device=device, dtype=dtype)
-                try:
-                    outputs = self.module(batch)
-                except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                    raise InputError(
-                        f"module must accept records like those of X, of shape {tuple(batch.shape[1:])} and type "
-                        f"{batch.dtype}, got from it {type(error).__name__}: {error}"
-                    ) from error
-                check_outputs(outputs, len(batch))
+                outputs = outputs_of(self.module, batch)
                 yield start, outputs
 
 
@@ -197,15 +190,24 @@ def log_probabilities_of(outputs: Any, output: str) -> Any:
     return torch.stack(both, dim=1)
 
 
-def check_outputs(outputs: Any, rows: int) -> None:
-    """Refuse what is no tensor of one row per record."""
+def outputs_of(module: Any, inputs: Any) -> Any:
+    """Return what a module gives out, a tensor of one row per record."""
     torch = need_torch()
+    try:
+        outputs = module(inputs)
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        raise InputError(
+            f"module must accept records like those of X, of shape {tuple(inputs.shape[1:])} and type {inputs.dtype} "
+            f"(input_dtype names another), got from it {type(error).__name__}: {error}"
+        ) from error
     if not torch.is_tensor(outputs):
         raise InputTypeError(f"module must be one that returns a tensor, got {type(outputs).__name__}")
+    rows = len(inputs)
     if outputs.ndim not in (1, 2) or len(outputs) != rows or (outputs.ndim == 2 and outputs.shape[1] == 0):
         raise InputError(
             f"module must have outputs of shape ({rows}, classes) or ({rows},), got {tuple(outputs.shape)}"
         )
+    return outputs
 
 
 def as_inputs(X: Any) -> NDArray[Any]:

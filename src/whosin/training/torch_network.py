@@ -24,10 +24,10 @@ from whosin.training.torch_model import (
     as_inputs,
     check_classes,
     check_dtype,
-    check_outputs,
     evaluating,
     log_probabilities_of,
     need_torch,
+    outputs_of,
     place_of,
 )
 
@@ -126,14 +126,7 @@ class Network:
         if bad.any():
             raise InputError(f"X must hold finite numbers, as {dtype} too, got another in row {int(bad.argmax())}")
         with evaluating(module), torch.no_grad():
-            try:
-                outputs = module(inputs[:1])
-            except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                raise InputError(
-                    f"module must accept records like those of X, of shape {tuple(inputs.shape[1:])}, got from it "
-                    f"{type(error).__name__}: {error}"
-                ) from error
-        check_outputs(outputs, 1)
+            outputs = outputs_of(module, inputs[:1])
         width = outputs.shape[1] if outputs.ndim == 2 and outputs.shape[1] > 1 else 2
         classes = _classes(self.classes, labels, width)
         places = {value: place for place, value in enumerate(classes.tolist())}

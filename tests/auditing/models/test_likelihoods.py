@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 from null_audits import judge_alarms
 
-from whosin import audit_generator
+from whosin import audit_generator, audit_synthetic
 from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION
 from whosin.errors import InputError, InputTypeError
 
@@ -160,9 +161,9 @@ def test_scores_of_ones_own(sides):
     ("options", "error", "words"),
     [
         ({"scores": 3}, InputTypeError, "scores must be a mapping"),
-        ({"scores": {"nearest": np.zeros}}, InputTypeError, "new names"),
+        ({"scores": {"nearest": (np.zeros(100), np.zeros(100))}}, InputError, "names of their own, got 'nearest'"),
         ({"scores": {"a": np.zeros(200)}}, InputTypeError, "pairs of arrays"),
-        ({"scores": {"a": (np.zeros(3), np.zeros(100))}}, InputError, "scores must be 200 numbers"),
+        ({"scores": {"a": (np.zeros(99), np.zeros(101))}}, InputError, "scores must be 100 and 100 numbers for 'a'"),
         ({"scores": {"a": lambda model, x: ["x"] * len(x)}}, InputError, "scores must be numbers for 'a'"),
         ({"query": "elbo"}, InputError, "encode and decode"),
         ({"query": "pia"}, InputError, "denoiser and alphas_bar"),
@@ -180,8 +181,30 @@ def test_bad_input(sides, options, error, words):
         audit_generator(**{"model": None, "train": sides[0], "holdout": sides[1], **options})
 
 
-def test_scores_do_not_go_with_frames():
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"a": [1.0, 2.0]})
-    with pytest.raises(InputTypeError, match="scores must come with arrays"):
-        audit_generator(None, frame, frame, scores={"a": np.zeros})
+def test_scores_of_ones_own_go_with_frames():
+    """The release says nothing, and a score that knows the members is found."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"a": rng.normal(size=700), "b": rng.choice(["x", "y"], 700)})
+    known = np.concatenate([rng.normal(3.0, 1.0, 150), rng.normal(0.0, 1.0, 550)])
+    model = SimpleNamespace(sample=lambda n: frame.sample(n, seed=1), known=dict(zip(frame["a"], known, strict=True)))
+
+    def asked(model, rows):
+        return [model.known[value] for value in rows["a"]]
+
+    for mine in (asked, (known[:150], known[150:])):
+        found = audit_generator(model, frame[:150], frame[150:], scores={"mine": mine}, rng=0)
+        assert found.set_aside > 0
+        assert found.query.endswith("mine")
+        assert found.advantage.lower > 0.5
+
+
+def test_scores_of_rows_that_were_set_aside_are_not_counted():
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"a": rng.normal(size=700), "b": rng.normal(size=700)})
+    tables = frame[:150], frame[150:], frame[:150]
+    counted = audit_synthetic(*tables).individual
+    mine = np.full(550, np.inf)
+    mine[counted.index[~counted.member]] = 0.0
+    found = audit_synthetic(*tables, scores={"mine": (np.zeros(150), mine)})
+    assert np.array_equal(found.individual.index, counted.index)
+    assert np.ptp(found._splits.experiment.non_members[:, -1]) == 0.0

@@ -4,6 +4,7 @@ import json
 import zlib
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -40,7 +41,7 @@ def test_lists_padding_missing_values_and_files_agree(tmp_path):
     plain = tmp_path / "plain.jsonl"
     plain.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     expected = token_scores(ROWS)
-    for given in (padded, plain, str(plain)):
+    for given in (padded, pl.DataFrame(padded, nan_to_null=True), plain, str(plain)):
         found = token_scores(given)
         assert list(found) == list(expected)
         for name in expected:
@@ -79,6 +80,7 @@ def test_what_a_model_remembers_is_found_and_a_null_is_not():
         (lambda: token_scores([[0.5]]), InputError, "at most 0"),
         (lambda: token_scores([[-np.inf]]), InputError, "finite"),
         (lambda: token_scores([["x"]]), InputTypeError, r"log_probs\[0\] must be a sequence of numbers"),
+        (lambda: token_scores([[-1.0, np.inf]]), InputError, "NaN where a sequence has ended"),
         (lambda: token_scores(ROWS, texts=["a"]), InputError, "texts must be 3 texts"),
         (lambda: token_scores(ROWS, texts=["a", "b", 3]), InputTypeError, "texts must be texts"),
         (lambda: token_scores(ROWS, reference=[[-1.0]]), InputError, "reference must be 3 sequences"),

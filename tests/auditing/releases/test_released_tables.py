@@ -50,6 +50,25 @@ def test_verbatim_copies_are_found(train_rows, held_out, copied):
         assert found.copies == (copied, 0)
 
 
+@pytest.mark.parametrize("copied", ["income", "town"])
+def test_values_of_one_column_that_are_copied_are_found(copied):
+    """All other columns of the release are those of strangers: no row of it is near a training row."""
+    rng = np.random.default_rng(5)
+    crowd = pl.DataFrame(
+        {
+            "age": rng.integers(18, 80, 1600),
+            "income": rng.lognormal(10, 1, 1600).round(1),
+            "town": [f"town {number}" for number in rng.zipf(1.3, 1600) % 3000],
+            "sex": rng.choice(["m", "f"], 1600),
+        }
+    )
+    train, holdout, others = crowd[:400], crowd[400:800], crowd[800:1200]
+    options = {"keep": ["income", "town"], "rng": 0}
+    found = wi.audit_synthetic(train, holdout, others.with_columns(train[copied].shuffle(3)), **options)
+    assert found.advantage.lower > {"income": 0.8, "town": 0.1}[copied]
+    assert wi.audit_synthetic(train, holdout, others, **options).advantage.lower == 0.0
+
+
 def test_the_lower_limit_hardly_moves_with_the_seed():
     rng = np.random.default_rng(4)
     train, holdout, fresh = (rows(400, rng) for _ in range(3))

@@ -116,7 +116,10 @@ def test_queries_by_hand():
         [np.array([0.0, 0.5, 3.0]), None],
         [np.array([-0.5, 0.25, 0.75]), None],
     )
-    names = ("equal_cells", "rarity", "rarity_share", "nearest", "copies", "soft_rarity", "soft_rarity_share")
+    names = (
+        *("equal_cells", "rarity", "rarity_share", "nearest", "copies", "soft_rarity", "soft_rarity_share"),
+        "repeated_values",
+    )
     found = ask(release, TABLE_QUERIES, names)
     assert found.values[:, 0].tolist() == [2.0, 1.0, 1.0]
     ln = np.log
@@ -127,6 +130,9 @@ def test_queries_by_hand():
     soft = [ln(2) + ln(4 / 3), ln(4) - ln(0.25 + 0.5), ln(4)]
     assert np.allclose(found.values[:, 5], soft)
     assert np.allclose(found.values[:, 6], soft / np.array([ln(2) + ln(4 / 3), ln(4) + ln(4), ln(4) + ln(4 / 3)]))
+    # in both columns one value has two rows and one has one: 2·(1+10)/(3·10), (1+10)/(2·(1+10)), and 0 of no row
+    often, once, never = (ln((1 + ratio) / 2) for ratio in (22 / 30, 11 / 22, 0))
+    assert np.allclose(found.values[:, 7], [2 * often, never + once, once + often])
 
 
 def test_array_queries_by_hand():

@@ -414,6 +414,35 @@ def test_a_generator_of_scikit_learn():
     assert "200 rows" in " ".join(found.assumes)
 
 
+def test_a_generator_of_scikit_learn_that_was_given_a_frame():
+    """It releases arrays, whose columns are those of the frame."""
+    frame = pl.DataFrame(ROWS, schema=["x", "y", "z"])
+    named, plain = (
+        wi.audit_retrained(model, frame, trainings=10, attack="linear", rng=0)
+        for model in (GaussianMixture(20), lambda records, rng: records.to_numpy())
+    )
+    assert named.trainings.subject.answers(ROWS[:5]).tolist() == named.trainings.subject.answers(frame[:5]).tolist()
+    assert plain.advantage.estimate == 1.0
+
+
+def test_what_fit_returns_is_asked_for_samples():
+    class Trainer:
+        def fit(self, records):
+            return GaussianMixture(40, reg_covar=1e-4).fit(records)
+
+        def sample(self, n):
+            raise RuntimeError("not trained")
+
+    assert wi.audit_retrained(Trainer(), ROWS, trainings=10, attack="linear", rng=0).verdict.state == "leak"
+
+
+def test_too_few_trainings_for_a_limit_say_how_many_it_takes():
+    found = {n: wi.audit_retrained(noisy(0.01), ROWS, trainings=n, attack="linear", rng=0) for n in (13, 14)}
+    assert "at least 14 trainings at 95% confidence" in found[13].verdict.sentence
+    assert found[13].advantage.lower == 0.0
+    assert found[14].advantage.lower > 0.9
+
+
 def test_a_classifier_that_learns_by_heart():
     labels = (ROWS[:, 0] > 0).astype(int)
     labels[np.random.default_rng(0).random(80) < 0.3] ^= 1
@@ -622,6 +651,7 @@ def test_models_that_use_global_chance_are_repeatable():
         (noisy(1), ROWS, {"groups": ["a"]}, InputError, "groups"),
         (noisy(1), ROWS[:, 0], {}, InputError, "shape"),
         (3, ROWS, {}, InputTypeError, "model must"),
+        (GaussianMixture, ROWS, {}, InputTypeError, "model must be an object with fit, got <class"),
         (LogisticRegression(), ROWS, {}, InputTypeError, "sample"),
         (LogisticRegression(), (ROWS, np.zeros(3)), {}, InputError, "one label"),
         (lambda records, rng: np.zeros(3), ROWS, {}, InputError, "one score"),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, short_repr
 
 Array = NDArray[np.float64]
 
@@ -80,6 +80,31 @@ def ask(release: Any, known: Mapping[str, Query], wanted: Sequence[str]) -> Answ
     if np.isneginf(values).all():
         raise InputError(f"query: none has a number for any record: {', '.join(answered)}")
     return Answers(tuple(answered), values, tuple(failed), tuple(remarks))
+
+
+def given_scores(scores: Any, sizes: tuple[int, int], taken: Collection[str]) -> dict[str, Array]:
+    """Return the caller's own scores of both sides, training side first, by names that are not ``taken``."""
+    if scores is None:
+        return {}
+    if not isinstance(scores, Mapping):
+        raise InputTypeError(f"scores must be a mapping from names to scores, got {short_repr(scores)}")
+    found = {}
+    for name, pair in scores.items():
+        if not isinstance(name, str) or name in taken:
+            raise InputError(f"scores must have names of their own, got {name!r}")
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise InputTypeError(
+                f"scores must be pairs of arrays, of train and holdout, got {short_repr(pair)} for {name!r}"
+            )
+        try:
+            sides = [np.asarray(side, dtype=np.float64) for side in pair]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"scores must be numbers for {name!r}, got {type(error).__name__}: {error}") from error
+        if [side.shape for side in sides] != [(size,) for size in sizes]:
+            shapes = " and ".join(str(side.shape) for side in sides)
+            raise InputError(f"scores must be {sizes[0]} and {sizes[1]} numbers for {name!r}, got shapes {shapes}")
+        found[name] = np.concatenate(sides)
+    return found
 
 
 def _reasons(failed: Sequence[tuple[str, str]]) -> str:

@@ -150,7 +150,7 @@ def _sequences(name: str, given: Any, *, count: int | None = None, signed: bool 
     """Return the tokens of each sequence, NaN left out; at most 0 unless ``signed``."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputTypeError(f"{name} must be a list of sequences of numbers, got {short_repr(given)}")
-    rows = list(given)
+    rows = list(given.to_numpy() if hasattr(given, "to_numpy") else given)
     if not rows or (count is not None and len(rows) != count):
         wanted = "at least one sequence" if count is None else f"{count} sequences, as many as log_probs"
         raise InputError(f"{name} must be {wanted}, got {len(rows)}")
@@ -167,6 +167,7 @@ def _tokens(name: str, row: Any, signed: bool) -> Array:
         raise InputError(f"{name} must be at least one number, got none")
     if not np.isfinite(values).all() or (not signed and values.max() > ROUNDING):
         kind = "finite numbers" if signed else "finite numbers of at most 0 (natural logarithms of probabilities)"
+        kind += ", or NaN where a sequence has ended"
         raise InputError(f"{name} must be {kind}, got {short_repr(row)}")
     return values if signed else np.minimum(values, 0.0)
 

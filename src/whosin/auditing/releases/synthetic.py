@@ -254,6 +254,7 @@ def audit_synthetic(
     *,
     query: str | Callable[..., Any] | Sequence[str] = "auto",
     reference: Any = "auto",
+    scores: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     keep: Sequence[str] = (),
@@ -285,8 +286,8 @@ def audit_synthetic(
         the answers are the same. So are text files of more than 256 MB; other files are read into memory.
     query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
-        "equal_cells", "nearest", "nearest_ratio", "copies", "repeated_keys" (of columns left out as keys or texts), and
-        against a ``reference`` "density_ratio", "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain",
+        "equal_cells", "nearest", "nearest_ratio", "copies", "repeated_values" (column by column), "repeated_keys" (of
+        columns left out as keys or texts), and against a ``reference`` "density_ratio", "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain",
         "rarity_gain"; for arrays "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are
         combined by a learned score; those named first have more of the error of the limits, and the first two compete
         with the combination by themselves. "auto" asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain"
@@ -296,6 +297,9 @@ def audit_synthetic(
         "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and
         are not counted (:mod:`whosin.auditing.releases.set_aside`); frames only, and only for ``assignment="unknown"``.
         None: no reference.
+    scores : mapping, optional
+        Attacks of your own to ask beside ``query``: a name, and a pair of arrays, one number for each row of train and
+        of holdout, fixed by that row and the release alone. Larger ones must speak for membership.
     columns : sequence of str, optional
         The columns to use, exactly these; by default all that are attributes (:mod:`whosin.tables.roles`), which must
         then agree. ``left_out`` names the others, row numbers and keys among them, with the reason.
@@ -413,6 +417,7 @@ def audit_synthetic(
         journal=journal,
         person=person,
     )
+    material = material.asked_too(scores)
     split = material.train_rows
     experiment = Experiment(
         material.answers[:split],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Number
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.auditing.measuring.asking import given_scores
 from whosin.auditing.measuring.groups import Coded
 from whosin.auditing.measuring.people import people_of
 from whosin.auditing.measuring.splits import seed_of
@@ -130,6 +131,23 @@ class ReleaseAnswers:
     """The held-out rows that were asked about, where the others served as reference."""
     set_aside: int = 0
     """How many served as reference."""
+
+    def asked_too(self, scores: Any) -> ReleaseAnswers:
+        """Return these answers and, after them, the caller's own scores of all rows."""
+        split = self.train_rows
+        sizes = split, len(self.answers) - split + self.set_aside
+        found = given_scores(scores, sizes, (*table_queries.QUERIES, *array_queries.QUERIES, *self.names))
+        if not found:
+            return self
+        rows = np.arange(sum(sizes)) if self.counted is None else np.append(np.arange(split), split + self.counted)
+        own = np.column_stack([*found.values()])[rows]
+        names = *self.names, *found
+        return replace(
+            self,
+            names=names,
+            answers=np.column_stack([self.answers, np.where(np.isnan(own), -np.inf, own)]),
+            asked=f"a learned combination of {', '.join(names)}",
+        )
 
 
 def answer_queries(
@@ -335,6 +353,7 @@ def _from_tables(given: list[Any], tables: Sequence[Table | TableStream], asked:
         repeated_keys=None if keys is None else keys.rarity,
         prefixes=None if callable(query) else sizes,
         given=matches,
+        given_counts=[one for one in encoder.streamed if one is not None] if order is None else None,
         n_jobs=asked.threads,
         progress=matching,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -326,10 +327,19 @@ class RetrainedAudit(Answer):
             )
         leak = a.lower > 0.0 or self.leaks <= self._delta / 2
         title = "Leak found" if leak else "No leak found"
-        found = (picked, limits) if a.lower > 0.0 else (_FAINT, "") if leak else (_NONE, "")
+        found = (picked, limits) if a.lower > 0.0 else (_FAINT, self._too_few) if leak else (_NONE, "")
         if self.tolerate is not None:
             return Verdict("undecided", f"Undecided, {self.tolerate:g} is tolerated", *found, self.tolerate)
         return Verdict("leak" if leak else "none found", title, *found)
+
+    @property
+    def _too_few(self) -> str:
+        """How many trainings a limit takes, where there were fewer."""
+        needed = math.ceil(math.log2(2.0 / self._delta))
+        if len(self.scores.tested) >= needed:
+            return ""
+        least = next(count for count in itertools.count(needed) if count - first_tested(count) >= needed)
+        return f"That takes at least {least} trainings at {100 * self.confidence_level:g}% confidence."
 
     @property
     def tpr(self) -> float:

@@ -203,7 +203,8 @@ def _subject(model: Any, records: Any, person: Any, release_rows: int | None) ->
     if callable(getattr(model, "fit", None)):
         if not callable(getattr(model, "sample", None)) and not callable(getattr(model, "generate", None)):
             raise InputTypeError(
-                f"model must have sample(n) beside fit, got {type(model).__name__}: a classifier takes records=(X, y)"
+                f"model must have sample(n) beside fit, got {type(model).__name__}: of a classifier, records are "
+                "a pair (X, y)"
             )
         return Generator(model, records, about, release_rows), table, owners
     if not callable(model):

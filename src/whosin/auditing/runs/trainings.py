@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.measuring.people import People
 from whosin.auditing.models.generators.audit import train_copy
-from whosin.auditing.models.generators.queries import generate
+from whosin.auditing.models.generators.queries import generate, with_names
 from whosin.auditing.models.predictions import predict, scaled_logit
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
@@ -52,7 +52,8 @@ class TableAnswers:
 
     def __call__(self, release: Any) -> Array:
         """Return the answers, one row for each record."""
-        rows, released = match_tables(self.records, as_table(release, "release"), at_least=1)
+        named = with_names(release, self.records.names)
+        rows, released = match_tables(self.records, as_table(named, "release"), at_least=1)
         encoder = TableEncoder.fit(rows, released, learn_from=[rows])
         cells, others = encoder.transform(rows), encoder.transform(released)
         found = table_queries.TableRelease(cells, others, encoder.frequencies, *column_numbers(encoder), n_jobs=1)

@@ -11,22 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.measuring.asking import Answers, ask
+from whosin.auditing.measuring.asking import Answers, ask, given_scores
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.run import run_audit
 from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION
 from whosin.auditing.models.generators.queries import (
+    NAMES,
     ModelRelease,
-    check_scores,
+    called_scores,
     generate,
     known_queries,
     wanted_queries,
+    with_names,
 )
 from whosin.auditing.releases.synthetic import audit_synthetic
-from whosin.errors import InputError, InputTypeError, check_choice, check_whole
+from whosin.errors import InputError, InputTypeError, check_choice, check_whole, short_repr
 from whosin.parallel.threads import number_of_threads, silent
 from whosin.risks import Risk
+from whosin.tables import as_table
 
 
 def audit_generator(
@@ -83,8 +86,8 @@ def audit_generator(
         Labels of train and holdout, for conditional discriminators; a training started here gets the first as ``y`` if
         it takes that.
     scores : mapping, optional
-        Anything else to ask, beside ``query``: a name, and a function (model, records) ↦ one number per record, or a
-        pair of arrays, the numbers of train and of holdout.
+        Anything else to ask, beside ``query``: a name, and a function (model, records) ↦ one number per record, called
+        for train and for holdout, or the pair of its answers. With data frames larger ones must speak for membership.
     restarts, iterations : int, default 2 and 100
         Effort of the search of "latent".
     prior, metric, groups, confidence_level, tolerate, rng, progress
@@ -140,10 +143,6 @@ def audit_generator(
     rows = _rows(train)
     count = rows if n_samples is None else check_whole("n_samples", n_samples, low=1)
     sides = None if _is_frame(train) else _arrays(train, holdout)
-    if sides is None and scores is not None:
-        raise InputTypeError(
-            "scores must come with arrays: an audit of data frames asks the queries of audit_synthetic"
-        )
     classes = None if sides is None else _labels(labels, sides)
     common: dict[str, Any] = {
         "prior": prior,
@@ -156,9 +155,13 @@ def audit_generator(
         "rng": None if rng is None else chance,
     }
     trained, notes = train_copy(model, train, fit, None if classes is None else classes[:rows], chance)
+    asked = called_scores(scores, trained, (train, holdout) if sides is None else sides)
     if sides is None:
-        released = synthetic if synthetic is not None else generate(trained, count, chance)
-        found = audit_synthetic(train, holdout, released, query=query, n_jobs=n_jobs, progress=progress, **common)
+        released = synthetic
+        if synthetic is None:
+            released = with_names(generate(trained, count, chance), as_table(train, "train").names)
+        more: dict[str, Any] = {"scores": asked, "n_jobs": n_jobs, "progress": progress}
+        found = audit_synthetic(train, holdout, released, query=query, **more, **common)
         return replace(found, notes=(*found.notes, *notes))
     report = progress if progress is not None else silent
     release = ModelRelease(
@@ -167,7 +170,7 @@ def audit_generator(
         synthetic=synthetic,
         samples=count,
         labels=classes,
-        scores_given=check_scores(scores),
+        scores_given=given_scores(asked, (rows, len(sides[1])), NAMES),
         restarts=restarts,
         iterations=iterations,
         n_jobs=number_of_threads(n_jobs),
@@ -198,8 +201,8 @@ def train_copy(
         return model, ()
     if fit is not True and not isinstance(fit, Mapping):
         raise InputTypeError(f"fit must be True, False or a mapping of arguments, got {fit!r}")
-    if not callable(getattr(model, "fit", None)):
-        raise InputTypeError(f"model must be an object with fit, got {type(model).__name__}")
+    if inspect.isclass(model) or not callable(getattr(model, "fit", None)):
+        raise InputTypeError(f"model must be an object with fit, got {short_repr(model)}")
     fresh = copy.deepcopy(model)
     arguments = {} if fit is True else dict(fit)
     signature = inspect.signature(fresh.fit)
@@ -211,8 +214,9 @@ def train_copy(
         signature.bind(train, **arguments)
     except TypeError as error:
         raise InputTypeError(f"fit must be what {type(model).__name__}.fit needs: {error}") from None
-    fresh.fit(_by_name(fresh, train), **arguments)
-    return fresh, ("the model was trained here, on the rows of train: it is not a model that someone has released",)
+    found = fresh.fit(_by_name(fresh, train), **arguments)
+    trained = found if any(callable(getattr(found, name, None)) for name in ("sample", "generate")) else fresh
+    return trained, ("the model was trained here, on the rows of train: it is not a model that someone has released",)
 
 
 def _by_name(model: Any, train: Any) -> Any:

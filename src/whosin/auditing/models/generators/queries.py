@@ -81,8 +81,8 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
     returned, of an object with ``dataframe()`` that frame, of a mapping of one name to a frame, as in SDV 2, the frame.
     """
     method = getattr(model, "sample", None) or getattr(model, "generate", None)
-    if not callable(method):
-        raise InputTypeError(f"model must be an object with sample(n) for this query, got {type(model).__name__}")
+    if inspect.isclass(model) or not callable(method):
+        raise InputTypeError(f"model must be an object with sample(n) for this query, got {short_repr(model)}")
     known = _parameters(method)
     seed = next((name for name in ("random_state", "seed") if name in known), None)
     chance: dict[str, Any] = {}
@@ -103,6 +103,13 @@ def generate(model: Any, n: int, rng: np.random.Generator) -> Any:
         (only,) = made.values()
         made = only if hasattr(only, "columns") else made
     return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def with_names(made: Any, names: Sequence[str]) -> Any:
+    """Return what a model made of a frame with the names of its columns, if it made an array as wide."""
+    if not isinstance(made, np.ndarray) or made.ndim != 2 or made.shape[1] != len(names):
+        return made
+    return dict(zip(names, made.T, strict=True))
 
 
 def _takes(function: Callable[..., Any], *arguments: Any) -> bool:
@@ -133,8 +140,8 @@ class ModelRelease:
     samples: int = 1
     labels: Any = None
     """Labels of the records, for conditional discriminators."""
-    scores_given: Mapping[str, Any] = field(default_factory=dict)
-    """Further scores, as in :func:`whosin.audit_generator`."""
+    scores_given: Mapping[str, Array] = field(default_factory=dict)
+    """Further scores of the records."""
     restarts: int = 2
     iterations: int = 100
     n_jobs: int | None = None
@@ -201,19 +208,21 @@ class ModelRelease:
         )
 
 
-def check_scores(given: Any) -> dict[str, Any]:
-    """Return the caller's scores by name."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) and name not in NAMES for name in given):
-        raise InputTypeError(f"scores must be a mapping from new names to scores, got {short_repr(given)}")
-    for name, score in given.items():
-        if not callable(score) and not (isinstance(score, tuple | list) and len(score) == 2):
-            raise InputTypeError(
-                f"scores must be functions (model, records), or pairs of arrays for train and holdout, got "
-                f"{short_repr(score)} for {name!r}"
-            )
-    return dict(given)
+def called_scores(scores: Any, model: Any, sides: tuple[Any, Any]) -> Any:
+    """Return the caller's scores with the functions among them called about each side."""
+    if not isinstance(scores, Mapping):
+        return scores
+    found = dict(scores)
+    for name, score in scores.items():
+        if callable(score):
+            try:
+                found[name] = tuple(score(model, side) for side in sides)
+            except Exception as error:
+                raise InputError(
+                    f"scores must be functions (model, records), or pairs, got from {name!r} {type(error).__name__}: "
+                    f"{error}"
+                ) from error
+    return found
 
 
 def known_queries(release: ModelRelease) -> dict[str, Query]:
@@ -242,12 +251,16 @@ def known_queries(release: ModelRelease) -> dict[str, Query]:
     }
     explained = {**AUTOENCODER, **DIFFUSION}
     likely = {name: Query(says, partial(_explained, name, question)) for name, (says, question) in explained.items()}
-    own = {name: Query("a score of the caller", partial(_own, name)) for name in release.scores_given}
+    own = {name: Query("a score of the caller", partial(_given, name)) for name in release.scores_given}
     return {**single, **vector, **likely, **own}
 
 
 def _score(column: int, release: ModelRelease) -> Array:
     return release.scores[:, column]
+
+
+def _given(name: str, release: ModelRelease) -> Array:
+    return release.scores_given[name]
 
 
 def _explained(name: str, question: Callable[[Any, Any], Array], release: ModelRelease) -> Array:
@@ -264,21 +277,6 @@ def _explained(name: str, question: Callable[[Any, Any], Array], release: ModelR
             f"model must explain records of shape {release.records.shape[1:]}, got from it {type(error).__name__}: "
             f"{error}"
         ) from error
-
-
-def _own(name: str, release: ModelRelease) -> Array:
-    """Return one of the caller's scores: a function (model, records) ↦ numbers, or the numbers of both sides."""
-    given = release.scores_given[name]
-    try:
-        if callable(given):
-            found = np.asarray(given(release.model, release.records), dtype=np.float64)
-        else:
-            found = np.concatenate([np.asarray(side, dtype=np.float64) for side in given])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"scores must be numbers for {name!r}, got {type(error).__name__}: {error}") from error
-    if found.shape != (len(release.records),):
-        raise InputError(f"scores must be {len(release.records)} numbers for {name!r}, got shape {found.shape}")
-    return found
 
 
 def wanted_queries(release: ModelRelease, query: Any) -> list[str]:

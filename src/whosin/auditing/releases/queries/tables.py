@@ -22,16 +22,22 @@ from whosin.auditing.releases.matching.match import RowMatches, match_rows
 from whosin.auditing.releases.queries.contrast import Contrast
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
+from whosin.tables.scaling import ValueCounts
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
-DEFAULT = ("soft_rarity_share", "nearest", "soft_rarity", "rarity_share", "rarity", "nearest_ratio", "copies")
+DEFAULT = (
+    *("soft_rarity_share", "nearest", "repeated_values", "soft_rarity"),
+    *("rarity_share", "rarity", "nearest_ratio", "copies"),
+)
 """What "auto" asks of a table, in the order of their shares of the error; a learned score combines the answers."""
 REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
 """What "auto" asks as well where there is a reference."""
 KEYED = ("repeated_keys",)
 """What "auto" asks as well, last, where the release has columns that were left out as keys or texts."""
+FEW_VALUES = 10.0
+"""Added to the number of values that so many rows have: a few more or less than of the next number say little."""
 _NO_REFERENCE = "reference is needed: rows of the same population that were not trained on"
 
 
@@ -61,6 +67,8 @@ class TableRelease:
     prefixes: Sequence[int] | None = None
     """Sizes of the released table at which the answers are wanted as well."""
     given: RowMatches | None = None
+    given_counts: Sequence[ValueCounts] | None = None
+    """With ``given``: how many of its rows have each value of each column."""
     n_jobs: int | None = None
     progress: Callable[[float], None] | None = None
 
@@ -111,6 +119,16 @@ class TableRelease:
             total += table[codes]
         return total
 
+    @cached_property
+    def value_counts(self) -> Sequence[ValueCounts]:
+        """How many released rows have each value of each column. O(rows·columns)."""
+        if self.given_counts is not None:
+            return self.given_counts
+        assert self.synthetic_cells is not None
+        columns = zip(self.synthetic_cells.T, self.frequencies, strict=True)
+        counted = (np.bincount(codes, minlength=len(shares)) for codes, shares in columns)
+        return [ValueCounts.of(counts, counts) for counts in counted]
+
     @property
     def closest(self) -> NDArray[np.int64]:
         """The released row that explains most of a target's rarity, or, if none explains half of it, the nearest."""
@@ -140,6 +158,23 @@ class TableRelease:
             progress=self.progress,
         )
         return found
+
+
+def _repeated_values(release: TableRelease) -> Array:
+    """How much likelier the counts of the record's values in the release are if it repeats values of training rows.
+
+    Let M_c be the number of values of a column that c of n released rows have. Of the values of training rows, if the
+    release repeats these, a share of c·M_c/n has the count c; of those of another draw about (c + 1)·M_{c+1}/n (Good
+    1953, after Turing). Added up over columns is the log of the mean of 1 (nothing is repeated) and of the ratio of the
+    two, M_c + 10 for each M_c: a value that no released row has gives ln ½, one that few of many rare ones share speaks
+    for membership, and one that many rows have says nothing. O(rows) a column.
+    """
+    total = np.zeros(release.targets)
+    for codes, known in zip(release.target_cells.T, release.value_counts, strict=True):
+        rows = known.of_codes
+        repeated, drawn = (at * (known.shared_by(at) + FEW_VALUES) for at in (rows, rows + 1))
+        total += np.log(0.5 + 0.5 * repeated / drawn)[codes]
+    return total
 
 
 def _nearest_ratio(release: TableRelease) -> Array:
@@ -178,6 +213,10 @@ QUERIES: dict[str, Query] = {
         "share of the record's rarity that one released row explains, at most", lambda r: r.matches.weight / r.rarity
     ),
     "copies": Query("released rows equal in every cell", lambda r: _float(r.matches.copies)),
+    "repeated_values": Query(
+        "how many of the record's values, column by column, the release has, those that few rows have above all",
+        _repeated_values,
+    ),
     "density_ratio": Query(
         "nearness to released rows against nearness to a reference (DOMIAS by nearest neighbours)", _density_ratio
     ),
