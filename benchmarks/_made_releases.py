@@ -139,16 +139,21 @@ def parts(folder: Path, name: str, seed: int = 0):
     ], rng
 
 
-def made(folder: Path, name: str, seed: int = 0):
-    """Yield (generator, train, holdout, reference, release); as many rows are released as were trained on."""
-    (train, holdout, reference), rng = parts(folder, name, seed)
-    makers = {
+def makers(train, reference, seed: int = 0) -> dict:
+    """Train all generators that go with the table; one never sees the rows."""
+    found = {
         "cart": Cart().fit(train, seed),
         "noisy": Noisy().fit(train),
         "copula": Copula().fit(train),
         "independent": Independent(reference),
     }
     if any(train[column].dtype.kind in "if" for column in train):
-        makers["smote"] = Smote().fit(train)
-    for generator, model in makers.items():
+        found["smote"] = Smote().fit(train)
+    return found
+
+
+def made(folder: Path, name: str, seed: int = 0):
+    """Yield (generator, train, holdout, reference, release); as many rows are released as were trained on."""
+    (train, holdout, reference), rng = parts(folder, name, seed)
+    for generator, model in makers(train, reference, seed).items():
         yield generator, train, holdout, reference, model.sample(len(train), rng)

@@ -428,7 +428,7 @@ def test_a_generator_of_scikit_learn_that_was_given_a_frame():
 def test_what_fit_returns_is_asked_for_samples():
     class Trainer:
         def fit(self, records):
-            return GaussianMixture(40, reg_covar=1e-4).fit(records)
+            return GaussianMixture(16, reg_covar=1e-4).fit(records)
 
         def sample(self, n):
             raise RuntimeError("not trained")
@@ -468,6 +468,14 @@ def test_people_are_tossed_for_and_their_column_is_not_trained_on():
     assert found.individual.to_frame()["person"].to_list() == [str(i) for i in range(30)]
     compared = found.compare(wi.PureDP(0.1))
     assert "all records of a person" in compared.text
+
+
+def test_records_that_repeat_each_other_are_told():
+    frame = people_frame(40).drop("who")
+    twice = pl.concat([frame, frame[:10]])
+    for records, told in ((frame, False), (twice, True)):
+        found = wi.audit_retrained(lambda rows, rng: rows, records, trainings=10, attack="linear", rng=0)
+        assert any("20 of the 50 records equal another" in line for line in found.assumes) == told
 
 
 def test_a_path_is_read(tmp_path):

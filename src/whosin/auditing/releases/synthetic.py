@@ -287,11 +287,12 @@ def audit_synthetic(
     query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
         "equal_cells", "nearest", "nearest_ratio", "copies", "repeated_values" (column by column), "repeated_keys" (of
-        columns left out as keys or texts), and against a ``reference`` "density_ratio", "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain",
-        "rarity_gain"; for arrays "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are
-        combined by a learned score; those named first have more of the error of the limits, and the first two compete
-        with the combination by themselves. "auto" asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain"
-        and "rarity_gain". A callable gets (records, synthetic) as given and returns one or several numbers per record.
+        columns left out as keys or texts), and against a ``reference`` "density_ratio", "marginal_ratio",
+        "joint_ratio", "classifier", "soft_rarity_gain", "rarity_gain"; for arrays "nearest", "nearest_ratio", "ball",
+        "ball_by_distance", "density_ratio". Several are combined by a learned score; those named first have more of the
+        error of the limits, and the first two compete with the combination by themselves. "auto" asks all but
+        "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets (records, synthetic) as
+        given and returns one or several numbers per record.
     reference : array, data frame, Table, path, "auto" or None, default "auto"
         Further rows of the population, used in no training and none of them of the holdout. "auto": where ``query`` is
         "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and

@@ -20,7 +20,7 @@ from whosin.errors import InputError, InputTypeError, check_choice, check_confid
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
 from whosin.parallel.tasks import stream
-from whosin.tables import Table, as_table, read_table
+from whosin.tables import Table, as_table, read_table, row_groups
 from whosin.training.adapters import as_adapter, row_count
 
 COINS = ("independent", "balanced")
@@ -148,7 +148,8 @@ def audit_retrained(
     rare = None if table is None else TableAnswers(table).rarity
     rarity = rare if rare is None or people is None else people.pooled(rare, "largest")
     covariates = None if rarity is None else rarity[:, None]
-    return RetrainedAudit(scores, work, level, labels, covariates, tolerate, _notes(release_rows, size))
+    notes = _notes(release_rows, size, table if people is None else None)
+    return RetrainedAudit(scores, work, level, labels, covariates, tolerate, notes)
 
 
 def frame_of(table: Table) -> Any:
@@ -247,7 +248,19 @@ def _run(work: Trainings, model: Any, records: Any, table: Table | None, release
     return fingerprint("retraining", model, data, release_rows, owners, work.units, work.seed, work.balanced)
 
 
-def _notes(release_rows: int | None, size: int) -> tuple[str, ...]:
-    if release_rows is None:
-        return ()
-    return (f"{release_rows} rows for {size} records: each training released as many for each of its own records",)
+def _notes(release_rows: int | None, size: int, table: Table | None) -> tuple[str, ...]:
+    """Say how many rows are released, and, of a table where nobody said whose records are, how many repeat another."""
+    notes = []
+    if release_rows is not None:
+        notes.append(
+            f"{release_rows} rows for {size} records: each training released as many for each of its own records"
+        )
+    if table is not None:
+        (numbers,) = row_groups(table)
+        repeated = int(np.sum(np.bincount(numbers)[numbers] > 1))
+        if repeated:
+            notes.append(
+                f"{repeated} of the {size} records equal another one in every cell: where these are of one person, its "
+                "risk is larger than theirs; name the column that says whose they are"
+            )
+    return tuple(notes)

@@ -40,11 +40,12 @@ class TableAnswers:
 
     Frequencies and scales are those of the records, so that an answer means the same in every training. Beside the
     queries of :func:`whosin.audit_synthetic` it asks for the share of a record's rarity that the five best released
-    rows explain on average, and counts, for each column, the released rows with the record's value.
+    rows explain on average, and counts, for each column, the released rows with the record's value, in place of
+    "repeated_values", which adds such counts up.
     O(records · released rows · columns).
     """
 
-    queries = table_queries.DEFAULT
+    queries = tuple(name for name in table_queries.DEFAULT if name != "repeated_values")
     main = len(queries) + 1
 
     def __init__(self, records: Table) -> None:
