@@ -1,5 +1,7 @@
 """Settings for every test: how hard hypothesis searches, a plotting backend without a screen, and what needs extras."""
 
+import gc
+import itertools
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,18 +28,8 @@ NEEDS = {
     "auditing/models/test_generators.py": ("torch",),
 }
 """Tests that are left out where a package is missing, unless WHOSIN_REQUIRE_EXTRAS=1 (as in `make test`)."""
-TOGETHER = (
-    "web",
-    "ledger",
-    "cluster",
-    "reporting",
-    "auditing/models/test_generators.py",
-    "auditing/models/test_likelihoods.py",
-    "auditing/releases/test_table_match.py",
-    "experiments/test_thudi_experiments.py",
-    "training/test_torch_adapter.py",
-)
-"""What starts servers, trains or compiles: each runs in one process (pytest --dist loadgroup), to do so once."""
+TOGETHER = ("web", "ledger", "cluster", "reporting")
+"""Folders that run in one process (pytest --dist loadgroup), like every file, so that what tests share is made once."""
 
 _missing = {
     folder: [name for name in packages if find_spec(name) is None]
@@ -54,10 +46,19 @@ def pytest_collection_modifyitems(config, items):
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
-    for item in items:
-        for place in TOGETHER:
-            if item.path.is_relative_to(HERE / place):
-                item.add_marker(pytest.mark.xdist_group(place))
+    for path, of_one_file in itertools.groupby(items, key=lambda item: item.path):
+        group = next(
+            (place for place in TOGETHER if path.is_relative_to(HERE / place)), path.relative_to(HERE).as_posix()
+        )
+        for item in of_one_file:
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def pytest_collection_finish():
+    """What is loaded by now stays: the collector need not go through it again and again (a tenth of the time)."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def pytest_terminal_summary(terminalreporter):

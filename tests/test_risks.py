@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loops import each
 
 import whosin as wi
 from whosin import Roc, risks
@@ -21,7 +22,7 @@ CURVES = {
     "composed": wi.DPSGD(0.8, 0.05, 40).roc,
 }
 each_curve = pytest.mark.parametrize("roc", CURVES.values(), ids=CURVES.keys())
-each_prior = pytest.mark.parametrize("prior", [0.5, 0.1, 0.01, 0.9])
+each_prior = each("prior", [0.5, 0.1, 0.01, 0.9])
 F1 = risks.RatioMetric(a=(0, 2, 0, 0, 0), b=(0, 2, 1, 1, 0), name="F1")
 ACCURACY = risks.RatioMetric(a=(0, 1, 0, 0, 1), b=(1, 0, 0, 0, 0), name="accuracy")
 PPV = risks.RatioMetric(a=(0, 1, 0, 0, 0), b=(0, 1, 1, 0, 0), name="ppv")
@@ -107,7 +108,7 @@ def test_ppv_of_pure_dp(epsilon, prior):
 
 @each_curve
 @each_prior
-@pytest.mark.parametrize("fpr", [1e-6, 0.01, 0.3, 1.0])
+@each("fpr", [1e-6, 0.01, 0.3, 1.0])
 def test_rates_at_a_fixed_false_positive_rate(roc, prior, fpr):
     tpr = roc.tpr(fpr)
     assert risks.tpr_at_fpr(fpr)(roc, prior) == tpr
@@ -150,7 +151,7 @@ def test_posterior_at():
 
 @each_curve
 @each_prior
-@pytest.mark.parametrize("metric", [F1, ACCURACY, JACCARD, ERROR], ids=lambda m: m.name)
+@each("metric", [F1, ACCURACY, JACCARD, ERROR])
 def test_ratio_metrics_take_the_best_reachable_point(roc, prior, metric):
     brute = best_of(metric, roc, prior)
     assert metric(roc, prior) >= brute - 1e-12

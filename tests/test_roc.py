@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loops import each
 
 import whosin as wi
 from whosin import Roc
@@ -224,7 +225,7 @@ def test_support_is_the_best_over_the_curve_and_its_mirror_image(pairs, tpr_weig
 
 
 @pytest.mark.parametrize("roc", [TRIANGLE, Roc([0.0, 0.3], [0.2, 0.8]), Roc([0.0], [0.25]), Roc([0.5], [1.0]), *SMOOTH])
-@pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-6, 1e-3, 0.05, 0.2, 0.5, 0.9, 1.0])
+@each("delta", [0.0, 1e-12, 1e-6, 1e-3, 0.05, 0.2, 0.5, 0.9, 1.0])
 def test_slope_for_is_the_smallest_that_keeps_delta(roc, delta):
     slope = roc.slope_for(delta)
     if math.isinf(slope):

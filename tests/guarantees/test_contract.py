@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit
 
@@ -90,7 +91,7 @@ EVERY = [*EXAMPLES, *PERFECT, *USELESS]
 PRIORS = (0.5, 0.01, 0.3, 0.99)
 
 every = pytest.mark.parametrize("guarantee", EVERY, ids=str)
-at_priors = pytest.mark.parametrize("prior", PRIORS)
+at_priors = each("prior", PRIORS)
 
 shares = st.floats(0.001, 0.999)
 random_guarantees = st.one_of(

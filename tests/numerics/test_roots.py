@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 
 from whosin.numerics.roots import largest_holding, smallest_below, smallest_holding
 
@@ -79,8 +80,8 @@ FALLING = {
     ("name", "target"),
     [(name, target) for name in FALLING for target in (0.9, 0.3, 1e-2) if (name, target) != ("flat", 1e-2)],
 )
-@pytest.mark.parametrize("guess", [0.1, 1.0, 50.0])
-@pytest.mark.parametrize("slope", [None, -2.0, -0.1, 1.0])
+@each("guess", [0.1, 1.0, 50.0])
+@each("slope", [None, -2.0, -0.1, 1.0])
 def test_smallest_below_is_safe_and_close(name, target, guess, slope):
     value, tolerance = FALLING[name], 1e-4
     asked = []

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 from exact_forms import DELTAS, EPSILONS, accuracy, corners, divergence, enough, normal_divergence, posterior, tpr
+from loops import each
 from mpmath import mpf
 
 import whosin as wi
@@ -45,7 +46,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-15, 1e-5, 0.05])
+@each("delta", [0.0, 1e-300, 1e-15, 1e-5, 0.05])
 @pytest.mark.parametrize(("name", "limit", "where"), TARGETS)
 def test_epsilon(name, limit, where, delta):
     prior, fpr = (0.5, where) if name == "tpr_at" else (where, 0.0)
@@ -137,7 +138,7 @@ def test_laplace_noise(epsilon, delta):
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("more", [1e-300, 1e-15, 1e-5, 0.1, 0.9, 1.0])
+@each("more", [1e-300, 1e-15, 1e-5, 0.1, 0.9, 1.0])
 def test_pure_and_approximate_to_another_delta(epsilon, delta, more):
     if more < delta:
         return
@@ -156,7 +157,7 @@ def test_pure_and_approximate_to_another_delta(epsilon, delta, more):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("delta", [1e-300, 1e-15, 1e-5, 0.1, 0.9, 1.0])
+@each("delta", [1e-300, 1e-15, 1e-5, 0.1, 0.9, 1.0])
 def test_two_pure_steps_to_a_delta(epsilon, delta):
     from exact_forms import composed
 
@@ -179,7 +180,7 @@ def test_a_large_epsilon_does_not_overflow():
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("q", [1e-6, 0.01, 0.5, 0.9])
+@each("q", [1e-6, 0.01, 0.5, 0.9])
 def test_pure_to_mip(epsilon, q):
     from exact_forms import composed
 
@@ -195,7 +196,7 @@ def test_pure_to_mip(epsilon, q):
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("rate", [0.0, 1e-300, 1e-12, 0.01, 0.5, 1.0])
+@each("rate", [0.0, 1e-300, 1e-12, 0.01, 0.5, 1.0])
 def test_sampling_before_training(epsilon, rate):
     found = wi.PureDP(epsilon).implies(wi.PureDP, sample_rate=rate).epsilon
     if math.isinf(epsilon):
@@ -221,7 +222,7 @@ def test_pure_to_identifiability_and_back(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, 0.1, 1.0, 10.0, 100.0, 700.0, 1000.0, math.inf])
 @pytest.mark.parametrize("inclusion", [1e-300, 1e-12, 0.01, 0.5, 1.0 - 2.0**-53, 1.0])
-@pytest.mark.parametrize("threshold", [1e-300, 0.5, 0.99, 1.0 - 2.0**-53, 1.0])
+@each("threshold", [1e-300, 0.5, 0.99, 1.0 - 2.0**-53, 1.0])
 def test_deletion_capacity(epsilon, inclusion, threshold):
     found = wi.unlearning.deletion_capacity(epsilon, inclusion, threshold)
     if math.isinf(epsilon) or inclusion == 1.0 or threshold == 1.0:

@@ -23,12 +23,17 @@ from exact_forms import (
     posterior,
     tpr,
 )
+from loops import each
 from mpmath import mpf
 
 import whosin as wi
 
 PAIRS = list(itertools.product(EPSILONS, DELTAS))
-pairs = pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
+
+
+def each_pair(test):
+    """Run a test at each ε, with every δ."""
+    return pytest.mark.parametrize("epsilon", EPSILONS)(each("delta", DELTAS)(test))
 
 
 def guarantees(epsilon, delta):
@@ -36,7 +41,7 @@ def guarantees(epsilon, delta):
     return [*pure, wi.ApproxDP(epsilon, delta), wi.PMP(epsilon, delta)]
 
 
-@pairs
+@each_pair
 def test_advantage_and_what_follows(epsilon, delta):
     with enough(epsilon):
         exact = divergence(corners(epsilon, delta), 1)
@@ -47,7 +52,7 @@ def test_advantage_and_what_follows(epsilon, delta):
             assert agrees(g.roc.divergence(1.0), exact, absolute=2.0**-52)
 
 
-@pairs
+@each_pair
 def test_tpr(epsilon, delta):
     with enough(epsilon):
         exact = [tpr(epsilon, delta, fpr) for fpr in FPRS]
@@ -55,7 +60,7 @@ def test_tpr(epsilon, delta):
             assert all(agrees(value, e) for value, e in zip(g.tpr_at(FPRS), exact, strict=True))
 
 
-@pairs
+@each_pair
 def test_risks_at_priors(epsilon, delta):
     log_ratio = epsilon if delta == 0.0 else math.inf
     with enough(epsilon):
@@ -75,7 +80,7 @@ def test_risks_at_priors(epsilon, delta):
             assert agrees(g.risk("npv", prior), 1 - low)
 
 
-@pairs
+@each_pair
 def test_precision_at_a_false_positive_rate(epsilon, delta):
     with enough(epsilon):
         for prior, fpr, g in itertools.product(PRIORS, FPRS[1:], guarantees(epsilon, delta)):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from theorem_support import every_attack, random_mechanism, reveal_or_respond
@@ -92,7 +93,7 @@ def closeness(law, size, delta):
     return math.log(worst)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 @pytest.mark.parametrize("size", [1, 2])
 def test_equation_1_is_the_mip_game_of_a_pool_that_the_attacker_does_not_know(seed, size):
     """A fresh draw is a record of the held-out half of an iid pool; knowing the pool can only help the attacker."""
@@ -117,7 +118,7 @@ def test_equation_1_is_the_mip_game_of_a_pool_that_the_attacker_does_not_know(se
     assert fresh_draw_accuracy(law, size) < with_pool  # strictly: the pool tells something here
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 @pytest.mark.parametrize("delta", [0.0, 0.03, 0.2])
 def test_equation_1_follows_from_differential_privacy(seed, delta):
     """(ε, δ)-DP keeps the fresh-draw game below 1/2 + η with the η of theorem 4."""
@@ -160,7 +161,7 @@ def test_definition_1_measures_the_gain_over_the_likelier_answer(n, k):
 
 
 @pytest.mark.parametrize(("n", "k"), WORLDS)
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_definition_1_is_the_maximum_over_attacks_and_records(n, k, seed):
     """game.mip() is the best of all 2^4 deterministic attacks on the most exposed record, for every k."""
     law = random_mechanism(np.random.default_rng([seed, n, k]))
@@ -193,7 +194,7 @@ def test_remark_membership_in_the_base_set_is_not_protected():
 
 
 @pytest.mark.parametrize(("n", "k"), [*WORLDS, (6, 2), (6, 3), (5, 4)])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_proposition_2_accuracy_is_the_sum_of_the_larger_joint_probabilities(n, k, seed):
     """The best accuracy is Σ max(P(in | A), P(out | A))·P(A), and the attack 1{P(in | A) ≥ 1/2} reaches it, all k."""
     law = random_mechanism(np.random.default_rng([seed, n, k, 2]))
@@ -238,7 +239,7 @@ def test_proposition_2_printed_right_side_fails_beyond_half(n, k):
 
 
 @pytest.mark.parametrize(("n", "k"), WORLDS)
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_theorem_3_post_processing_never_raises_the_risk(n, k, seed):
     """If A is η-MIP then so is f(A), for random channels and for merged outputs; relabelling changes nothing."""
     rng = np.random.default_rng([seed, n, k, 3])
@@ -268,7 +269,7 @@ def test_theorem_3_post_processing_never_raises_the_risk(n, k, seed):
 
 @pytest.mark.parametrize("floor", [0.02, 0.5])
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_theorem_4_dp_implies_mip(seed, delta, floor):
     """An (ε, δ)-DP mechanism has accuracy ≤ δ + (1-δ)/(1+e^-ε) at k = n/2: random mechanisms, exact (ε, δ)."""
     for n in (2, 4):
@@ -335,7 +336,7 @@ def test_theorem_4_exact_ceiling_for_every_k_is_attained(world, epsilon, delta):
         assert implied.eta < theorem_4_accuracy(epsilon, delta) - 0.5
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 @pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 1), (4, 3), (5, 2), (6, 5)])
 def test_theorem_4_ceiling_holds_for_random_mechanisms_at_every_k(n, k, seed):
     """No random (ε, δ)-DP mechanism exceeds the ceiling at k ≠ n/2."""
@@ -478,7 +479,7 @@ def test_theorem_7_the_same_example_has_no_renyi_and_no_trade_off_guarantee(n):
 
 
 @pytest.mark.parametrize(("n", "k"), [*WORLDS, (5, 2), (6, 3), (6, 5)])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_proposition_6_pure_dp_bounds_the_odds_after_every_output(n, k, seed):
     """ε-DP: the odds of absence after any output are at most e^ε times those before; and so are those of membership."""
     law = random_mechanism(np.random.default_rng([seed, n, k, 6]))
@@ -520,7 +521,7 @@ def test_proposition_6_has_no_converse():
 
 
 @pytest.mark.parametrize("n", [2, 4, 6])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_theorem_8_corrected_tpr_minus_fpr_is_at_most_twice_eta(n, seed):
     """k = n/2: every attack on every record has TPR - FPR ≤ 2η and TNR - FNR ≤ 2η, and some attack has equality."""
     law = random_mechanism(np.random.default_rng([seed, n, 8]))
@@ -577,7 +578,7 @@ def test_theorem_8_corrected_is_tight_at_every_false_positive_rate(eta):
 
 
 @pytest.mark.parametrize(("n", "k"), [(3, 1), (4, 1), (6, 2), (3, 2), (4, 3), (6, 4)])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_theorem_8_for_every_k(n, k, seed):
     """q·TPR + (1-q)(1-FPR) ≤ max(q, 1-q) + η: TPR ≤ ((1-q)/q)FPR + η/q for q ≤ 1/2; for q ≥ 1/2 with 2q-1 on top."""
     law = random_mechanism(np.random.default_rng([seed, n, k, 9]), floor=0.01, alpha=0.4)
@@ -662,7 +663,7 @@ def ordered_pairs(world):
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_section_3_4_hypothesis_testing_is_dp(seed, delta):
     """Kairouz et al.: (ε, δ)-DP iff P(S) + e^ε·Q(not S) ≥ 1 - δ for all adjacent pairs and S; a smaller ε fails one."""
     law = random_mechanism(np.random.default_rng([seed, 34]), outputs=4)
@@ -679,7 +680,7 @@ def test_section_3_4_hypothesis_testing_is_dp(seed, delta):
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_equation_8_both_errors_on_two_adjacent_sets(seed, delta):
     """Type I and type II error add up to 2(1-δ)/(1+e^ε) or more between adjacent sets; reveal-or-respond attains it."""
 
@@ -720,7 +721,7 @@ def test_section_3_4_number_of_sets_is_half_as_printed(n):
     assert held.sum() == (~held).sum() == math.comb(n - 1, n // 2 - 1) == math.comb(n, n // 2) // 2
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_section_3_4_two_data_sets_by_bayes(seed):
     """ε-DP moves the odds of two adjacent data sets by at most e^ε, and for some pair and output by as much."""
     game = wi.worlds.uniform_subsets(range(4), 2).play(random_mechanism(np.random.default_rng([seed, 35])))
@@ -738,7 +739,7 @@ def test_section_3_5_curve_of_mip(eta, fpr):
     assert wi.MIP(eta).accuracy() == pytest.approx(0.5 + eta, abs=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_section_3_5_yeom_has_the_factor_of_two(seed):
     """ "The same bound on this gap": theirs is TPR - FPR = 2·accuracy - 1, which is twice accuracy - ½."""
     game = wi.worlds.uniform_subsets(range(4), 2).play(random_mechanism(np.random.default_rng([seed, 36])))
@@ -773,7 +774,7 @@ def test_section_3_2_regression_must_be_compared_with_its_own_population():
     assert (against_ill.estimate, against_ill.lower) == (0.0, 0.0)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_section_5_whole_reconstruction_implies_membership(seed):
     """Who names the whole data set with probability β answers every membership question with accuracy β at least."""
     law = random_mechanism(np.random.default_rng(seed), outputs=6, floor=0.0, alpha=0.2)

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loops import each
 from scipy.integrate import quad, trapezoid
 from scipy.optimize import brentq, linear_sum_assignment
 from scipy.special import gammainc, gammaincc, gammaln, ndtr, ndtri
@@ -817,7 +818,7 @@ def test_algorithm_1_estimator_is_biased_and_consistent(budget):
     assert float(many) == pytest.approx(moment(list(estimates("mean", 10, 5).values()), 2.0), rel=0.05)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@each("seed", range(2))
 def test_section_4_printed_estimate_tends_to_another_deviation(seed):
     """ "Guaranteed to give the correct value as B → ∞": from the drawn half it tends to that of quarters of the pool.
 

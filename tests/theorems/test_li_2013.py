@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.optimize import linprog
 from theorem_support import random_laws, subsets
 
@@ -87,7 +88,7 @@ class TestTheorem36:
         outside = [sum(w * laws[r][s] for r, w in zip(others, given_out, strict=True)) for s in range(3)]
         return game, max(p / q for p, q in zip(inside, outside, strict=True))
 
-    @pytest.mark.parametrize("seed", range(10))
+    @each("seed", range(10))
     def test_theorem_3_6_ratio_bounds_every_prior_on_the_record(self, seed):
         """⇐: with ratio R, every prior p of the record needs γ = max(pR+1-p, R/(pR+1-p)) ≤ R."""
         game, ratio = self.reweighted(np.random.default_rng(seed))
@@ -96,14 +97,14 @@ class TestTheorem36:
             assert needed == pytest.approx(max(mixed, ratio / mixed), abs=EXACT * ratio / min(prior, 1 - prior))
             assert needed <= ratio
 
-    @pytest.mark.parametrize("seed", range(10))
+    @each("seed", range(10))
     def test_theorem_3_6_priors_near_the_ends_need_the_whole_ratio(self, seed):
         """⇒: γ over all priors of the record is R, approached at p → 0 (first condition) and p → 1 (second)."""
         game, ratio = self.reweighted(np.random.default_rng(seed))
         for prior in (1e-6, 1.0 - 1e-6):
             assert needed_gamma(game(prior), "t", prior) == pytest.approx(ratio, rel=1e-5)
 
-    @pytest.mark.parametrize("seed", range(10))
+    @each("seed", range(10))
     def test_theorem_3_6_one_prior_is_not_closed_under_conditioning(self, seed):
         """Without the closure it fails: the one prior p = 1/(1+√R) needs only γ = √R, though the ratio is R."""
         game, ratio = self.reweighted(np.random.default_rng(seed))
@@ -132,7 +133,7 @@ class TestTheorem45:
     """ε-positive unbounded DP ⇔ (D_I, e^ε)-PMP, and ε-negative unbounded DP ⇔ (D_I, e^ε)-NMP."""
 
     @pytest.mark.parametrize("negative", [False, True])
-    @pytest.mark.parametrize("seed", range(8))
+    @each("seed", range(8))
     def test_theorem_4_5_dp_bounds_every_independent_prior(self, seed, negative):
         """⇒: under any independent prior no record needs more than γ = e^ε."""
         rng = np.random.default_rng(seed)
@@ -147,7 +148,7 @@ class TestTheorem45:
             assert game.membership_privacy(negative).family == "independent"
 
     @pytest.mark.parametrize("negative", [False, True])
-    @pytest.mark.parametrize("seed", range(8))
+    @each("seed", range(8))
     def test_theorem_4_5_some_independent_prior_needs_the_whole_gamma(self, seed, negative):
         """⇐: with the others known and the record's own prior near 0, the needed γ approaches e^ε, so it is DP."""
         laws = random_laws(np.random.default_rng(seed), subsets("abc"))
@@ -208,7 +209,7 @@ class TestFamily51:
     """D_N: every subset equally likely, so Pr[t] = 1/2."""
 
     @pytest.mark.parametrize("negative", [False, True])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_family_5_1_gamma_is_half_of_ratio_plus_one(self, seed, negative):
         """Under D_N γ = (R+1)/2, with R the largest ratio of the output's laws given t and given ¬t."""
         laws = random_laws(np.random.default_rng(seed), subsets("abc"))
@@ -243,7 +244,7 @@ class TestFamily51:
 class TestFamily46:
     """D_B: independent records given the size of the data set. D_B²: exactly two data sets are possible."""
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     @pytest.mark.parametrize("size", [1, 2, 3])
     def test_family_4_6_is_the_independent_prior_given_the_size(self, seed, size):
         """A bounded independent prior is the product prior of the sets of that size, normalised."""
@@ -276,7 +277,7 @@ class TestTheorem48:
     """ε-bounded DP ⇔ (D_B, e^ε)-PMP."""
 
     @pytest.mark.parametrize("size", [1, 2, 3])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_theorem_4_8_dp_bounds_every_bounded_independent_prior(self, seed, size):
         """⇒: under any independent prior given the size, γ = e^ε suffices, positive and negative."""
         rng = np.random.default_rng(seed)
@@ -294,7 +295,7 @@ class TestTheorem48:
             assert game.dp().adjacency == "replace"
 
     @pytest.mark.parametrize("negative", [False, True])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_theorem_4_8_one_out_of_two_needs_the_whole_gamma(self, seed, negative):
         """⇐: ε-BDP is (D_B², e^ε)-PMP by definition; the priors near 0 approach e^ε."""
         laws = random_laws(np.random.default_rng(seed), list(itertools.combinations("abcd", 2)))
@@ -368,7 +369,7 @@ class TestLemma49:
             (smaller if members[0] else larger)[rest] = weight
         return tuple({d: w / sum(law.values()) for d, w in law.items()} for law in (larger, smaller))
 
-    @pytest.mark.parametrize("seed", range(25))
+    @each("seed", range(25))
     def test_lemma_4_9_monotone_coupling_exists(self, seed):
         """The linear programme is feasible for random bounded independent priors, n ≤ 6 and every size."""
         rng = np.random.default_rng(seed)
@@ -377,7 +378,7 @@ class TestLemma49:
         probabilities = rng.beta(0.4, 0.4, size=n).clip(1e-3, 1 - 1e-3)
         assert self.coupling(*self.margins(wi.worlds.bounded_independent(range(n), probabilities, size))) is not None
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_4_9_fails_for_other_priors_of_one_size(self, seed):
         """It is about independent priors: where {c} goes with t and {a,b} without it, there is no such pair."""
         rest = np.random.default_rng(seed).uniform(0.0, 0.1)
@@ -385,7 +386,7 @@ class TestLemma49:
         assert self.coupling(*self.margins(wi.worlds.explicit(range(4), table))) is None
 
     @pytest.mark.parametrize("size", [1, 2, 3])
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_equation_11_both_laws_are_sums_over_the_coupling(self, seed, size):
         """Pr[S|t] = Σ P(T₁, T₂)·Pr[S|T₂ ∪ {t}], Pr[S|¬t] = Σ P(T₁, T₂)·Pr[S|T₁]: pair by pair within e^ε."""
         rng = np.random.default_rng(seed)
@@ -404,7 +405,7 @@ class TestLemma49:
             assert math.fsum(absent) == pytest.approx(game.outside[0, output], abs=1e-9)
             assert all(p <= one_replaced(laws) * q + EXACT for p, q in zip(present, absent, strict=True))
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_section_4_2_without_sizes_one_set_serves_both(self, seed):
         """Independent records: given t and given ¬t the others have one law, so T₁ = T₂ couples them."""
         world = wi.worlds.independent(range(4), np.random.default_rng(seed).uniform(0.1, 0.9, size=4))
@@ -526,7 +527,7 @@ class TestDefinition54:
         return max(game.posterior(i, output) for i in range(m) for output in game.outputs)
 
     @pytest.mark.parametrize("m", [2, 3, 5])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_definition_5_4_follows_from_dp(self, seed, m):
         """Replace-one ε-DP gives ρ = 1/(1+(m-1)e^{-ε})."""
         laws = list(random_laws(np.random.default_rng(seed), range(m)).values())
@@ -545,7 +546,7 @@ class TestDefinition54:
         assert game.posterior(0, True) == pytest.approx(1 / (1 + (m - 1) * math.exp(-epsilon)), rel=EXACT)
 
     @pytest.mark.parametrize("m", [2, 3, 4])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_definition_5_4_converse(self, seed, m):
         """ρ < 1/(m-1) gives ε = ln(ρ/(1-(m-1)ρ)) between any two candidates."""
         laws = list(random_laws(np.random.default_rng(seed), range(m), spread=0.1).values())
@@ -592,7 +593,7 @@ class TestTheorem510:
         return max(float(np.maximum(rows[a] - gamma * rows[b], 0.0).sum()) for a, b in pairs)
 
     @pytest.mark.parametrize("rate", [0.01, 0.3, 0.9])
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_theorem_5_10_amplification_holds(self, seed, rate):
         """Any ε₁-DP mechanism after sampling is ln(1+β(e^{ε₁}-1))-DP."""
         laws = random_laws(np.random.default_rng(seed), subsets("abc"))
@@ -623,7 +624,7 @@ class TestTheorem510:
         assert self.divergence(game, 0.99 * math.exp(limit.epsilon)) > rate * delta * 1.0001
 
     @pytest.mark.parametrize("rate", [0.1, 0.5])
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_theorem_5_10_sampling_is_the_family_with_one_inclusion_probability(self, seed, rate):
         """P(A_β(T∪t) = S)/P(A_β(T) = S) is the Pr[¬t]/Pr[¬t|S] of the independent priors with Pr[t] ∈ {0, β}."""
         laws = random_laws(np.random.default_rng(seed), subsets("abc"))
@@ -712,7 +713,7 @@ def first_primes(count):
 class TestRemarks:
     """What the text says beside its numbered statements."""
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_family_d_u_compares_all_data_sets_with_and_without(self, seed):
         """All priors: γ is the largest ratio of any data set with t to any without, adjacent or not; some prior of two
         data sets needs it, and no prior needs more."""

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.integrate import trapezoid
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -75,7 +76,7 @@ class TestDefinition2:
     """(ε, δ)-PMP: in and out are (ε, δ)-close on every event, over the draw of D and the mechanism."""
 
     @pytest.mark.parametrize("delta", [0.0, 0.01, 0.05])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_definition_2_holds_for_every_event_at_the_exact_epsilon_and_not_below(self, seed, delta):
         """At ε = game.pmp(δ) both inequalities hold for all records and events, and at a smaller ε one fails."""
         game, laws = random_game(seed)
@@ -124,7 +125,7 @@ class TestLemma3:
     """(1) posterior form, (2) conditional laws, (3) sums over data sets; the δ's are the same in (2) and (3)."""
 
     @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.7])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_3_posterior_form_gives_twice_delta_times_the_probability(self, seed, epsilon):
         """(1) with δ gives (2) with 2δ·P(A ∈ S), event by event and exactly; so with 2δ, as printed."""
         game, laws = random_game(seed)
@@ -172,7 +173,7 @@ class TestLemma3:
             printed = [row for row in world.membership if x in world.universe]
             assert len(printed) == math.comb(2 * n, n) == 2 * int(world.membership[:, x].sum())
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_3_pure_forms_are_equivalent(self, seed):
         """δ = 0: the same ε fits the posteriors' odds and the conditional laws."""
         game, _ = random_game(seed)
@@ -189,7 +190,7 @@ class TestCorollary4:
     """n = 1: (ε, δ)-PMP for every pool ⇔ (ε, δ)-DP, with the same δ (printed: 2δ)."""
 
     @pytest.mark.parametrize("delta", [0.0, 0.02, 0.1])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_corollary_4_corrected_same_delta_both_ways(self, seed, delta):
         """The worst pool of two has exactly the ε of DP at the same δ."""
         laws = random_laws(np.random.default_rng(seed), [(x,) for x in range(4)], spread=1.0)
@@ -219,7 +220,7 @@ class TestProposition5:
 
     @pytest.mark.parametrize("delta", [0.0, 0.01, 0.1])
     @pytest.mark.parametrize(("pool", "size"), [(2, 1), (4, 2), (6, 3)])
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_proposition_5_dp_gives_pmp(self, seed, pool, size, delta):
         """The exact PMP of any mechanism is at most its exact replace-one DP on the pool, at every δ."""
         game, laws = random_game(seed, pool, size)
@@ -263,7 +264,7 @@ class TestProposition5:
         assert column[~has].sum() / column[has].sum() == pytest.approx(1 / 3, rel=EXACT)
         assert column[has].sum() / column[~has].sum() == pytest.approx(3.0, rel=EXACT)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     @pytest.mark.parametrize("n", [1, 2, 3])
     def test_proposition_17_every_data_set_has_n_neighbours_on_the_other_side(self, n, seed):
         """A data set with x has n neighbours without it, and back: n·Σ_out P(D') = Σ_in Σ_{D' ~ D} P(D')."""
@@ -313,7 +314,7 @@ class TestFootnote1:
     """The pool may have any size: all of it holds for data sets of other shares than one half."""
 
     @pytest.mark.parametrize(("pool", "size"), [(3, 1), (5, 2), (5, 4), (6, 2)])
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_footnote_1_dp_gives_pmp_at_every_train_fraction(self, seed, pool, size):
         """Replace-one DP carries over to a uniform subset of any size (adjacent coupling)."""
         game, _ = random_game(seed, pool, size)
@@ -336,7 +337,7 @@ class TestLemma6:
     """ε-PMP: no practical attack succeeds with probability above 1/(1+e^{-ε})."""
 
     @pytest.mark.parametrize(("pool", "size"), [(4, 2), (6, 3)])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_lemma_6_accuracy_is_bounded(self, seed, pool, size):
         """Every deterministic attack, and so every attack, stays below 1/(1+e^{-ε}) on every record."""
         game, laws = random_game(seed, pool, size)
@@ -379,7 +380,7 @@ class TestLemma8:
         return 2 * float(np.abs(changes).max()), float((changes.max(axis=2) - changes.min(axis=2)).max())
 
     @pytest.mark.parametrize(("pool", "size"), [(4, 2), (6, 3)])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_lemma_8_dp_of_the_exponential_mechanism(self, seed, pool, size):
         """Exact ε ≤ sup over x, x' of (max - min over w) of the logit change ≤ 2λΔ."""
         rng = np.random.default_rng(seed)
@@ -415,7 +416,7 @@ class TestLemma8:
 class TestProposition9:
     """The exponential mechanism is ε̃-PMP iff ε̃ ≥ max |ln(in/out)| over records and outcomes (printed: no modulus)."""
 
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_proposition_9_corrected_is_exact(self, seed):
         """The sums of c(D)·exp(-λℓ(w, D)) give the exact ε̃, larger side of the two."""
         rng = np.random.default_rng(seed)
@@ -502,7 +503,7 @@ class TestLemma11:
     """(ε, δ)-DP, resp. PMP, ⇔ the hockey-stick divergences in both directions are at most δ."""
 
     @pytest.mark.parametrize("delta", [1e-3, 0.02, 0.1])
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_11_hockey_stick_is_delta_at_the_smallest_epsilon(self, seed, delta):
         """At the exact ε the larger divergence equals δ; a little below it exceeds δ."""
         game, laws = random_game(seed)
@@ -513,7 +514,7 @@ class TestLemma11:
         assert in_out_divergence(laws, practical - 1e-4) > delta
         assert adjacent_divergence(laws, worst - 1e-4) > delta
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_11_is_the_worst_event(self, seed):
         """The hockey-stick divergence is the largest P(S) - γQ(S) over all events, and whosin's curve has it."""
         game, laws = random_game(seed)
@@ -576,7 +577,7 @@ class TestProposition12:
         right = float(ndtr(mu - where) - math.exp(epsilon) * ndtr(-where))
         assert wi.GaussianDP(mu).roc.divergence(math.exp(epsilon)) == pytest.approx(right, rel=1e-9)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_proposition_12_is_an_upper_limit_for_every_record_and_both_ways(self, seed):
         """No record of a random pool exceeds the average over pairs, in either direction."""
         rng = np.random.default_rng(seed)
@@ -605,7 +606,7 @@ class TestProposition12:
         assert middle < self.bound(records, n, noise, index, epsilon) - 1e-4
 
     @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_proposition_12_asks_for_less_than_dp(self, seed, epsilon):
         """Its mean over the pool is below equation 4 at the pool's widest distance, for the most exposed record too."""
         rng = np.random.default_rng(seed)
@@ -635,7 +636,7 @@ class TestLemma13:
         assert eta == pytest.approx(math.tanh(float(epsilon) / 2) / 2, rel=EXACT)
         assert eta < (1 - math.exp(-float(epsilon))) / 2
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_13_proof_bounds_the_belief_after_every_output(self, seed):
         """1 - Δ ≤ odds ≤ 1/(1 - Δ) with Δ = 1 - e^{-ε}, so no belief is above (1 + Δ)/2; nor above 1/(1 + e^{-ε}),
         which is lower and reached."""
@@ -648,7 +649,7 @@ class TestLemma13:
         assert surest < 1 - shrink / 2
 
     @pytest.mark.parametrize(("pool", "size"), [(4, 2), (6, 3)])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_lemma_13_holds_for_random_mechanisms(self, seed, pool, size):
         """The exact η stays below tanh(ε/2)/2 of the exact ε, at every δ below δ+(1-δ)/(1+e^{-ε})-½."""
         game, laws = random_game(seed, pool, size)
@@ -675,7 +676,7 @@ class TestLemma13:
         game = world.play(wi.mechanisms.RandomizedResponse(lambda records: 0 in records, epsilon, delta))
         assert game.mip().eta == pytest.approx(wi.PMP(epsilon, delta).implies(wi.MIP).eta, rel=1e-11)
 
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_lemma_13_converse_is_total_variation(self, seed):
         """η-MIP ⇔ (0, 2η)-PMP: at δ = 2η the exact ε is 0, and below it is not."""
         game, _ = random_game(seed)
@@ -689,7 +690,7 @@ class TestLemma14:
     """Post-processing never weakens PMP, with the same δ."""
 
     @pytest.mark.parametrize("delta", [0.0, 0.02, 0.2])
-    @pytest.mark.parametrize("seed", range(8))
+    @each("seed", range(8))
     def test_lemma_14_random_channels_never_raise_the_risk(self, seed, delta):
         """Any random channel after the mechanism leaves ε̃ and η at or below what they were."""
         rng = np.random.default_rng(seed)
@@ -753,7 +754,7 @@ class TestAppendix:
         assert deltas[2] < deltas[0] / 2.0
 
     @pytest.mark.parametrize("negative", [False, True])
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_li_post_processing(self, seed, negative):
         """Membership privacy survives post-processing, for one prior and over the family of all independent ones."""
         rng = np.random.default_rng(seed)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr, ndtri
@@ -88,7 +89,7 @@ def same_curve(one, two, tolerance=1e-12):
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.03, 0.2])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_0_dp_of_a_game_is_that_of_its_worst_adjacent_pair(seed, delta):
     """game.dp(δ) is the smallest ε over all adjacent pairs: replace-one at fixed size, add/remove otherwise."""
     law = random_mechanism(np.random.default_rng(seed))
@@ -118,7 +119,7 @@ def test_0_accuracy_at_any_prior_is_a_hockey_stick(seed, q):
 
 
 @pytest.mark.parametrize("n", [2, 4, 6])
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_0_mip_is_the_same_as_zero_pmp_at_one_half(n, seed):
     """k = n/2: η-MIP ⇔ (0, 2η)-PMP, for random mechanisms and both ways through the library."""
     game = wi.worlds.uniform_subsets(range(n), n // 2).play(random_mechanism(np.random.default_rng([seed, n])))
@@ -162,7 +163,7 @@ def test_0_adjacent_coupling_is_uniform_on_both_sides(n, k):
 
 
 @pytest.mark.parametrize(("n", "k"), [(4, 1), (4, 2), (5, 3)])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_0_divergences_are_at_most_their_mean_over_the_coupling(n, k, seed):
     """E_γ(P_in‖P_out) ≤ mean of E_γ(P_D‖P_D') over the coupling, for every γ and in both directions."""
     law = random_mechanism(np.random.default_rng([seed, n, k]))
@@ -234,7 +235,7 @@ def test_h_pmp_to_mip_is_tight_at_every_n(n):
     assert wi.PMP(math.log(3)).accuracy() == pytest.approx(0.75, abs=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 @pytest.mark.parametrize("delta", [0.0, 0.05, 0.3])
 def test_h_pmp_to_mip_holds_for_random_mechanisms(seed, delta):
     """(ε, δ)-PMP ⇒ η = δ + (1-δ)/(1+e^-ε) - 1/2 at k = n/2, and the general ceiling at other k."""
@@ -297,7 +298,7 @@ def two_step_world(curve, size=1):
     return law
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.1])
 def test_v1_add_remove_to_replace(seed, delta):
     """Add/remove (ε, δ) ⇒ replace (2ε, (1+e^ε)δ), and the smaller ε that the composed curve gives at any δ'."""
@@ -378,7 +379,7 @@ def test_v1_gaussian_doubling_is_attained():
     assert pool.pmp(0.01).epsilon == pytest.approx(wi.GaussianDP(1.0).implies(wi.PMP, delta=0.01).epsilon, abs=1e-11)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_v1_member_curves_compose_with_their_mirror_image(seed):
     """With an asymmetric member curve R two steps give R∘R^reversed, attained by two records; never more."""
     inside, outside = np.random.default_rng([seed, 2]).dirichlet(np.full(4, 2.0), size=2)
@@ -531,7 +532,7 @@ def test_v3_gamma_at_a_prior(seed, p):
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_v3_gamma_of_a_world_is_that_of_the_definition(seed, negative):
     """Under D_N game.membership_privacy() is the γ of the definition, over all records and outputs."""
     law = random_mechanism(np.random.default_rng([seed, 3]))
@@ -542,7 +543,7 @@ def test_v3_gamma_of_a_world_is_that_of_the_definition(seed, negative):
 
 
 @pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_v3_gamma_over_a_family_covers_all_its_priors(seed, negative):
     """Over D_I and D_B γ = R between adjacent sets: no prior of the family needs more, and certain others need it."""
     rng = np.random.default_rng([seed, 4])
@@ -644,7 +645,7 @@ def test_v4_large_rho_limits_no_epsilon(m):
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_v4_sampling_amplifies(rate, seed):
     """Keep each record with probability β, then (ε, δ)-DP (add/remove): ε' = ln(1+β(e^ε-1)), δ' = βδ."""
     law = random_mechanism(np.random.default_rng([seed, 5]))
@@ -1183,14 +1184,14 @@ def test_contract_covers_every_edge():
 
 
 @pytest.mark.parametrize("name", CHECKS)
-@pytest.mark.parametrize("seed", range(6))
+@each("seed", range(6))
 def test_contract_no_world_rises_above_what_an_edge_promises(name, seed):
     """What follows along an edge from the exact guarantee of a random mechanism holds in the worlds it is about."""
     CHECKS[name](seed)
 
 
 @pytest.mark.parametrize("kind", ["uniform_subsets", "bounded_independent", "independent", "all_subsets"])
-@pytest.mark.parametrize("seed", range(8))
+@each("seed", range(8))
 def test_contract_exact_guarantees_of_a_game_hold_in_it(kind, seed):
     """The curve of a game never rises above that of its own dp(), pmp(), mip() and membership_privacy()."""
     rng = np.random.default_rng([seed, 9])
@@ -1351,7 +1352,7 @@ def test_continuous_gaussian_divergence_fixture():
     assert game.advantage(record) == pytest.approx(float(FIXTURES["gauss"]["delta"]["0.0"]["in_out_mp"]), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_continuous_laplace_mean_has_the_expected_dp(seed):
     """dp() of a Laplace mean is Δ/s with Δ the largest difference of two records over k; DP ⇒ PMP and MIP hold."""
     rng = np.random.default_rng([seed, 10])
@@ -1436,7 +1437,7 @@ def laplace(z):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_continuous_games_agree_with_integration(noise, seed):
     """The divergences of Gaussian and Laplace games are those of numerical integration, on random small worlds."""
     rng = np.random.default_rng([seed, 11])
@@ -1459,7 +1460,7 @@ def test_continuous_games_agree_with_integration(noise, seed):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("seed", range(3))
+@each("seed", range(3))
 def test_continuous_games_agree_with_fine_bins(noise, seed):
     """Binning the output is post-processing: slightly less accuracy, and the loss vanishes with the bins."""
     rng = np.random.default_rng([seed, 12])

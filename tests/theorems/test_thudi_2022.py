@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr
 from theorem_support import random_laws, subsets
@@ -50,7 +51,7 @@ def rising_event(n, epsilon):
 class TestLemma1:
     """Data sets with x* and without it correspond one to one, with P(D)·P_x*(0)/P_x*(1) = P(D')."""
 
-    @pytest.mark.parametrize("seed", range(5))
+    @each("seed", range(5))
     def test_lemma_1_bijection_of_weights(self, seed):
         """Removing x* maps the data sets with it onto those without it and scales their probability by (1-p)/p."""
         probabilities = np.random.default_rng(seed).uniform(0.05, 0.95, size=4)
@@ -71,7 +72,7 @@ class TestLemma1:
 class TestTheorem1:
     """ε-DP (add/remove), independent inclusion: 1/(1+e^ε(1-p)/p) ≤ P(x* ∈ D | S) ≤ 1/(1+e^{-ε}(1-p)/p)."""
 
-    @pytest.mark.parametrize("seed", range(10))
+    @each("seed", range(10))
     def test_theorem_1_posterior_bounds_hold_for_every_event(self, seed):
         """Random ε-DP mechanisms, record-specific priors, every set S of outputs, both ends."""
         rng = np.random.default_rng(seed)
@@ -138,7 +139,7 @@ class TestTheorem1:
 class TestDefinition1AndCorollary1:
     """Negative accuracy P(x* ∉ D | S) lies between 1/(1+e^ε p/(1-p)) and 1/(1+e^{-ε} p/(1-p))."""
 
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_corollary_1_negative_accuracy_bounds_hold(self, seed):
         """Random mechanisms and priors: one minus the posterior stays within the bounds."""
         rng = np.random.default_rng(seed)
@@ -177,7 +178,7 @@ class TestDefinition1AndCorollary1:
         assert high == pytest.approx(1 - low, rel=EXACT)
         assert wi.PureDP(epsilon).accuracy(0.5) == pytest.approx(high, rel=EXACT)
 
-    @pytest.mark.parametrize("seed", range(4))
+    @each("seed", range(4))
     def test_definition_1_average_accuracy_is_another_quantity(self, seed):
         """The accuracy over outputs is at most max(p, 1-p, 1/(1+e^{-ε})); the positive accuracy may be far below."""
         rng = np.random.default_rng(seed)
@@ -350,7 +351,7 @@ class TestSection4:
         return kept
 
     @pytest.mark.parametrize("rate", [0.05, 0.3, 0.7])
-    @pytest.mark.parametrize("seed", range(6))
+    @each("seed", range(6))
     def test_section_4_2_subsampling_bounds_any_dependent_data(self, seed, rate):
         """Keep each record with probability T, then ε-DP: P(x ∈ D' | S) ≤ 1/(1+e^{-ε}(1-T)/T) for any law of D."""
         rng = np.random.default_rng(seed)
@@ -518,7 +519,7 @@ class TestSection6:
         """L^m, as the library promises it."""
         return wi.unlearning.Unlearning(epsilon, prior, 0.5, requests=m).none_used
 
-    @pytest.mark.parametrize("seed", range(8))
+    @each("seed", range(8))
     def test_section_6_joint_bound_holds(self, seed):
         """Random ε-DP mechanisms: every set of requests and every output keeps at least L^m."""
         rng = np.random.default_rng(seed)
@@ -622,7 +623,7 @@ class TestSection6:
 class TestRemarks:
     """What the text says beside its numbered statements."""
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_section_3_1_what_is_impossible_once_is_impossible_always(self, seed):
         """Under ε-DP an output with probability 0 on one data set has it on all; one that has not shows ε = ∞."""
         laws = random_laws(np.random.default_rng(seed), subsets(range(3)))
@@ -641,7 +642,7 @@ class TestRemarks:
             batches = wi.PureDP(epsilon).implies(wi.PureDP, sample_rate=share * limit).posterior(0.5)[1]
             assert (data < batches) == (share < 1.0)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_section_2_3_advantage_is_tpr_minus_fpr(self, seed):
         """At a prior of ½ 2(A - ½) of the best attacker is the largest TPR - FPR, the total variation."""
         laws = random_laws(np.random.default_rng(seed), subsets("ab"))
@@ -654,7 +655,7 @@ class TestRemarks:
         assert 2 * (game.accuracy("a") - 0.5) == pytest.approx(apart, rel=1e-11)
         assert game.advantage("a") == pytest.approx(apart, rel=1e-11)
 
-    @pytest.mark.parametrize("seed", range(3))
+    @each("seed", range(3))
     def test_equation_6_positive_accuracy_is_a_quotient(self, seed):
         """P(x* | S) = Σ over data sets with x* of P(S | D)·P(D), over the same sum of all data sets."""
         rng = np.random.default_rng(seed)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from theorem_support import every_attack, random_mechanism, reveal_or_respond
 
 import whosin as wi
@@ -95,7 +96,7 @@ def drawn_experiment(n, k, law):
 # --- definitions 1 to 3 and lemma 1 ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 def test_definition_1_advantage_of_an_attack_is_twice_its_accuracy_minus_one(p):
     """A perfect attack has Adv 1, its opposite -1; at p = 1/2 it is TPR - FPR for every attack."""
     inside, outside = experiment_1(range(6), {0, 1, 2}, lambda z: {z // 2: 1.0})
@@ -112,7 +113,7 @@ def test_definition_1_advantage_of_an_attack_is_twice_its_accuracy_minus_one(p):
         assert 2 * (tp + tn) - 1 == pytest.approx(advantage)
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 def test_definition_1_remark_a_coin_has_advantage_zero_but_a_constant_guess_does_not(p):
     """ "Random guessing has Adv 0" is true of a fair coin only; a constant guess has 2p-1 or 1-2p, a p-coin (2p-1)²."""
     inside = outside = np.array([1.0])
@@ -129,8 +130,8 @@ def test_definition_1_remark_a_coin_has_advantage_zero_but_a_constant_guess_does
     assert wi.PureDP(0.0).risk("advantage_at_prior", p) == pytest.approx(abs(2 * p - 1))
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(5))
+@each("p", PRIORS)
+@each("seed", range(5))
 def test_definition_2_optimal_advantage_is_the_best_of_all_classifiers(p, seed):
     """Adv_p(Q_S) = max over attacks; the library reads it off the curve, and it is never below |2p-1|."""
     inside, outside = random_laws(np.random.default_rng(seed))
@@ -139,8 +140,8 @@ def test_definition_2_optimal_advantage_is_the_best_of_all_classifiers(p, seed):
     assert best >= abs(2 * p - 1) - 1e-15
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(5))
+@each("p", PRIORS)
+@each("seed", range(5))
 def test_lemma_1_bayes_classifier_is_optimal_and_advantage_is_the_mean_of_f(p, seed):
     """sgn(P(m=1 | Q) - 1/2) is optimal, and Adv_p = E|f_p| over the draw of Experiment 1."""
     rng = np.random.default_rng([seed, 1])
@@ -174,8 +175,8 @@ def test_definition_3_individual_risk_is_the_conditional_advantage():
 # --- theorem 1 ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(5))
+@each("p", PRIORS)
+@each("seed", range(5))
 def test_theorem_1_parts_1_to_3(p, seed):
     """(1) AdvI = |f_p|; (2) its mean is Adv_p; (3) no attack does better given the output: by enumeration."""
     inside, outside = random_laws(np.random.default_rng([seed, 3]))
@@ -222,9 +223,9 @@ def test_theorem_1_part_4_averaging_over_training_randomness_alone_does_not_help
     assert wi.bounds.mace_pointwise(0.5) < 0.25
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (4, 2), (5, 2), (4, 3)])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_theorem_1_part_4_corrected_with_a_random_training_set(n, k, seed, p):
     """S drawn inside: |ln ratio| ≤ ε, |f_p| ≤ max|tanh((±ε+λ)/2)| pointwise, Adv_p ≤ max(|2p-1|, tanh(ε/2))."""
     law = random_mechanism(np.random.default_rng([seed, n, k]))
@@ -242,7 +243,7 @@ def test_theorem_1_part_4_corrected_with_a_random_training_set(n, k, seed, p):
     assert wi.PureDP(epsilon, "replace").risk("advantage_at_prior", p) == pytest.approx(average, abs=1e-13)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_theorem_1_part_4_corrected_holds_for_any_query(seed):
     """Any query φ(model, z, coins) is post-processing of (model, z): the same bounds hold for a random channel."""
     rng = np.random.default_rng([seed, 4])
@@ -280,7 +281,7 @@ def test_theorem_1_part_4_corrected_for_iid_training_sets():
         assert np.abs(p * r - (1 - p) * q).sum() <= wi.bounds.mace_average(worst, p) + 1e-13
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_theorem_1_part_4_corrected_is_attained(epsilon, p):
     """Randomised response on two records reaches both the pointwise and the average bound, at every prior."""
@@ -317,7 +318,7 @@ def test_theorem_1_part_4_average_never_exceeds_pointwise(epsilon, p):
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.1, 0.4])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_theorem_1_part_4_for_approximate_dp_the_average_is_bounded(seed, delta):
     """(ε, δ)-DP training: accuracy ≤ δ + (1-δ)/(1+e^-ε) at p = 1/2, and the ceiling with the prior at other p."""
     law = random_mechanism(np.random.default_rng([seed, 5]))
@@ -359,8 +360,8 @@ def linear_metric(rng, kappa):
     return RatioMetric(a.tolist(), (b0, b1, b2, b1, b2))
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(8))
+@each("p", PRIORS)
+@each("seed", range(8))
 def test_lemma_2_corrected_positive_kappa(p, seed):
     """κ = a11-a10-a01+a00 > 0: the best of all classifiers says 1 iff P(m=1 | Q) > t = (a00-a10)/κ."""
     rng = np.random.default_rng([seed, 20])
@@ -375,8 +376,8 @@ def test_lemma_2_corrected_positive_kappa(p, seed):
     assert metric(wi.Roc.from_likelihoods(inside, outside), p) == pytest.approx(best, abs=1e-12)
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(8))
+@each("p", PRIORS)
+@each("seed", range(8))
 def test_lemma_2_corrected_negative_kappa_flips_the_rule(p, seed):
     """κ < 0: the best classifier says 1 iff P(m=1 | Q) < t; the printed rule is the worst one (threshold: None)."""
     rng = np.random.default_rng([seed, 21])
@@ -391,8 +392,8 @@ def test_lemma_2_corrected_negative_kappa_flips_the_rule(p, seed):
     assert metric(wi.Roc.from_likelihoods(inside, outside), p) == pytest.approx(max(values), abs=1e-12)
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(4))
+@each("p", PRIORS)
+@each("seed", range(4))
 def test_lemma_2_corrected_zero_kappa_makes_a_constant_guess_best(p, seed):
     """κ = 0: "always" or "never" is as good as any classifier."""
     rng = np.random.default_rng([seed, 22])
@@ -427,7 +428,7 @@ def test_lemma_2_printed_proof_has_its_inequality_reversed():
     assert value(ACCURACY, ~printed, inside, outside, 0.5) == pytest.approx(0.75)
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 def test_lemma_2_examples_accuracy_am_and_recall(p):
     """t = 1/2 for accuracy, p for AM, 0 for TPR (always accusing is best), 1 for TNR."""
     am = RatioMetric((0, 1 / (2 * p), 0, 0, 1 / (2 * (1 - p))), (1, 0, 0, 0, 0), name="AM")
@@ -453,7 +454,7 @@ def test_lemma_2_examples_accuracy_am_and_recall(p):
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 def test_lemma_2_weighted_accuracy(weight, p):
     """w·TP + (1-w)·TN over w·p + (1-w)(1-p) has t = 1-w; the library's risk is the best of all classifiers."""
     metric = wi.risks.weighted_accuracy(weight)
@@ -470,8 +471,8 @@ def test_lemma_2_weighted_accuracy(weight, p):
 
 
 @pytest.mark.parametrize("metric", [F1, F2, JACCARD, KULCZYNSKI_LIKE], ids=lambda m: m.name)
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(5))
+@each("p", PRIORS)
+@each("seed", range(5))
 def test_lemma_3_threshold_from_the_optimum(metric, p, seed):
     """t* = (h2·L* - e2)/(e1 - h1·L*) with L* the best value: thresholding there is the best of all classifiers."""
     inside, outside = random_laws(np.random.default_rng([seed, 30]))
@@ -490,8 +491,8 @@ def test_lemma_3_threshold_from_the_optimum(metric, p, seed):
     assert value(metric, rule, inside, outside, p) == pytest.approx(best, abs=1e-12)
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(4))
+@each("p", PRIORS)
+@each("seed", range(4))
 def test_lemma_3_case_2_the_direction_flips(p, seed):
     """e1 < h1·L*: F1 of the opposite guess is best served by saying 1 iff P(m=1 | Q) < t*."""
     flipped = RatioMetric((0, 0, 0, 2, 0), (0, 1, 0, 2, 1))
@@ -529,8 +530,8 @@ def test_lemma_3_on_a_smooth_curve(metric):
 # --- PPV ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(5))
+@each("p", PRIORS)
+@each("seed", range(5))
 def test_lemma_3_ppv_is_degenerate(p, seed):
     """PPV: L* is the supremum of P(m=1 | Q), t* = L*, and the rule "posterior above t*" accuses nobody: 0/0."""
     inside, outside = random_laws(np.random.default_rng([seed, 40]), alpha=2.0)
@@ -557,7 +558,7 @@ def test_lemma_3_ppv_has_no_best_attack_on_a_continuous_query():
     assert values[0] == pytest.approx(0.3 * tpr / (0.3 * tpr + 0.7 * 0.1), abs=1e-14)
 
 
-@pytest.mark.parametrize("p", PRIORS)
+@each("p", PRIORS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 def test_ppv_of_pure_dp_is_the_largest_posterior(p, epsilon):
     """sup PPV of ε-DP is 1/(1+e^-ε(1-p)/p), reached by randomised response; as a ratio metric it is the same."""
@@ -575,8 +576,8 @@ def test_equation_8_metrics_need_a_positive_denominator():
         RatioMetric((0, 1, 0, 0, 0), (0, 1, -1, 0, 0))(wi.PureDP(1.0).roc, 0.5)
 
 
-@pytest.mark.parametrize("p", PRIORS)
-@pytest.mark.parametrize("seed", range(3))
+@each("p", PRIORS)
+@each("seed", range(3))
 def test_appendix_b_five_metrics_are_of_the_family(p, seed):
     """Accuracy, PPV, TPR, TNR and WA by the weights of equation 8 are the ratios of appendix B, for all classifiers."""
     w = (0.7, 0.2, 0.4, 0.9)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import each
 from scipy.stats import binom, binomtest, chisquare, norm
 from theorem_support import answers, holds
 
@@ -33,7 +34,7 @@ def f_p(r, q, p):
 # --- experiments 1 and 2 -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.8])
+@each("p", [0.1, 0.5, 0.8])
 def test_experiment_1_labels_are_coins_and_records_uniform(p):
     """m = 1 with probability p; z uniform in S given m = 1 and uniform outside given m = -1, whatever their numbers."""
     experiment = Experiment(np.arange(7.0), 10.0 + np.arange(30.0), p)
@@ -47,7 +48,7 @@ def test_experiment_1_labels_are_coins_and_records_uniform(p):
     assert abs(np.corrcoef(label[:-1], label[1:])[0, 1]) < 5 / math.sqrt(40_000)
 
 
-@pytest.mark.parametrize("p", [0.1, 0.5, 0.75])
+@each("p", [0.1, 0.5, 0.75])
 def test_experiment_2_corrected_labels(p):
     """N₁ = pN draws from S with m = 1, then N₂ = (1-p)N from outside with m = -1."""
     experiment = Experiment(np.arange(7.0), 10.0 + np.arange(30.0), p)
@@ -339,7 +340,7 @@ def test_theorem_4_remark_printed_constants_of_accuracy_recall_and_specificity_d
     assert (b11 - b01, b10 - b00) == (0, 0)
 
 
-@pytest.mark.parametrize("p", [0.2, 0.5])
+@each("p", [0.2, 0.5])
 def test_theorem_4_condition_2_corrected(p):
     """d3 = d4 = 0 and lemma 2's t: both guesses are worth the same at ρ = t, so condition 2 may be waived."""
     am = RatioMetric((0, 1 / (2 * p), 0, 0, 1 / (2 * (1 - p))), (1, 0, 0, 0, 0), name="AM")

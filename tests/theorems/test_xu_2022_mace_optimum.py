@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loops import each
 from scipy.stats import binom, norm
 from theorem_support import answers, holds
 
@@ -74,7 +75,7 @@ def test_theorem_5_the_library_computes_w_n(cells, p):
     assert mean == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("p", [0.5, 0.1])
+@each("p", [0.5, 0.1])
 def test_theorem_5_part_1_consistent(p):
     """For a fixed set of answers W_N → Adv_p: within the bias √(k/N) and McDiarmid's distance at 1e-6, at every N."""
     rng = np.random.default_rng(50)
@@ -114,7 +115,7 @@ def test_theorem_5_the_plug_in_of_the_library_has_that_bias(k):
     assert np.mean(found) == pytest.approx(exact_mean(1000, k), abs=5 * np.std(found) / math.sqrt(30))
 
 
-@pytest.mark.parametrize("p", [0.5, 0.25])
+@each("p", [0.5, 0.25])
 @pytest.mark.parametrize(("r", "q"), [(0.5, 0.5), (0.2, 0.6), (0.9, 0.1)])
 def test_theorem_5_part_2_exact_concentration_and_jensen(p, r, q):
     """k = 2, N = 40, all counts: P(|W - E W| ≥ √(2 ln(2/δ)/N)) ≤ δ, E W ≥ Adv, and Adv ≤ W + √(2 ln(1/δ)/N)."""
@@ -204,8 +205,8 @@ def test_theorem_5_needs_samples_in_the_ratio_of_the_prior():
     assert np.mean(off >= printed_radius(n1 + n2, delta)) > 0.2
 
 
-@pytest.mark.parametrize("p", [0.5, 0.2])
-@pytest.mark.parametrize("seed", range(3))
+@each("p", [0.5, 0.2])
+@each("seed", range(3))
 def test_bounded_differences_of_one_record(seed, p):
     """One record exchanged moves W_N and U_N by at most 2/N, which is attained: theorems 5 and 6 rest on it."""
     rng, n = np.random.default_rng([seed, 56]), 20
@@ -227,7 +228,7 @@ def test_bounded_differences_of_one_record(seed, p):
 # --- theorem 6 ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [0.5, 0.35])
+@each("p", [0.5, 0.35])
 def test_theorem_6_part_1_consistent_where_densities_exist(p):
     """U_N → Adv_p for N(1, 1) against N(0, 1) with Silverman's bandwidth (h → 0 and Nh → ∞)."""
     truth = wi.risks.advantage_at_prior(wi.GaussianDP(1.0).roc, p)
@@ -316,7 +317,7 @@ def test_theorem_6_with_a_fixed_training_set_the_density_does_not_exist():
 # --- algorithm 1 -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("p", [0.5, 0.35])
+@each("p", [0.5, 0.35])
 def test_algorithm_1(p):
     """Experiment 2, then W_N (discrete) or U_N (continuous), near the truth for 20,000 draws."""
     rng = np.random.default_rng(70)
@@ -358,8 +359,8 @@ def test_remark_1_printed_maximum_over_queries_understates_what_they_tell_togeth
     assert together.lower > 0.98
 
 
-@pytest.mark.parametrize("p", [0.2, 0.5])
-@pytest.mark.parametrize("seed", range(4))
+@each("p", [0.2, 0.5])
+@each("seed", range(4))
 def test_remark_1_a_pair_tells_at_least_as_much_as_each(seed, p):
     """Section 6.2 has the hybrid query riskier than each of its two: in the laws it is never less risky."""
     inside, outside = np.random.default_rng([seed, 76]).dirichlet(np.full(12, 0.6), size=2).reshape(2, 3, 4)
@@ -429,7 +430,7 @@ def test_theorem_7_printed_exponent_fails(d):
 LAWS = np.array([[0.3, 0.25, 0.2, 0.15, 0.1], [0.1, 0.15, 0.2, 0.2, 0.35]])
 
 
-@pytest.mark.parametrize("p", [0.5, 0.2])
+@each("p", [0.5, 0.2])
 def test_theorem_7_and_algorithm_2_the_chosen_attack_becomes_optimal(p):
     """The true value of the attack that the fit part chose: never above the optimum, and it gets there as N grows."""
     r, q = LAWS

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from loops import each
 from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
@@ -590,7 +591,7 @@ def integrated(world, centres, record, noise, scale, gamma):
 
 
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
-@pytest.mark.parametrize("seed", range(4))
+@each("seed", range(4))
 def test_noise_against_quadrature(kind, seed):
     rng = np.random.default_rng(seed)
     universe = tuple(rng.normal(size=5).tolist())
@@ -611,7 +612,7 @@ def test_noise_against_quadrature(kind, seed):
 
 
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
-@pytest.mark.parametrize("seed", range(5))
+@each("seed", range(5))
 def test_noisy_games_are_consistent(kind, seed):
     rng = np.random.default_rng(seed)
     universe = np.round(rng.uniform(-3.0, 3.0, 3 + seed % 3), 3).tolist()
