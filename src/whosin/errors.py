@@ -7,7 +7,9 @@
     ├── InputTypeError     (also TypeError)    an argument is of the wrong kind
     ├── ImplicationError   (also ValueError)   no theorem leads from this guarantee to that one
     ├── CalibrationError   (also ValueError)   the target cannot be reached
-    └── MissingExtraError  (also ImportError)  an optional dependency is not installed
+    ├── MissingExtraError  (also ImportError)  an optional dependency is not installed
+    └── LedgerError                            a ledger cannot be read or written, or is not what it was
+        └── BudgetError                        the release would take the total beyond the budget
 
     WhosinWarning (UserWarning)
     └── AssumptionWarning                      the answer holds only under an assumption that was not checked
@@ -69,6 +71,14 @@ class CalibrationError(WhosinError, ValueError):
 
 class MissingExtraError(WhosinError, ImportError):
     """An optional dependency is not installed."""
+
+
+class LedgerError(WhosinError):
+    """The ledger cannot be read or written, or is not what it was. Never shows a password."""
+
+
+class BudgetError(LedgerError):
+    """The release would take the total beyond the budget; nothing was recorded."""
 
 
 def missing_extra(what: str, extra: str) -> MissingExtraError:

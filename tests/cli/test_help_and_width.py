@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 import whosin as wi
 from whosin.cli import render
-from whosin.cli.app import app
-from whosin.cli.examples import EXAMPLES
+from whosin.cli.app import EXAMPLES, app
 from whosin.cli.forms import forms
 from whosin.cli.show_audit import show
 

@@ -24,7 +24,7 @@ RESULTS = {0: np.array([1.5, -0.0, 5e-324]), 1: np.array([[1.0, 2.0], [3.0, 4.0]
 def _ledger_json(data):
     """A certificate, an audit or a stored promise as JSON."""
     from whosin.ledger import Ledger
-    from whosin.ledger.promises import promise_from_dict
+    from whosin.ledger.entries import promise_from_dict
 
     try:
         known = json.loads(data)

@@ -19,7 +19,7 @@ from scipy.special import ndtr
 import whosin as wi
 from whosin.errors import InputError
 from whosin.guarantees.allocation import allocation_law
-from whosin.guarantees.losses import deltas_of_law, law_of_divergence, many_of, roc_of_losses
+from whosin.guarantees.losses import deltas_of_law, law_of_divergence, many_of, roc_of_law
 from whosin.guarantees.sgd import run_roc
 from whosin.guarantees.steps import outsider_divergence, sampled_divergence, step_of
 
@@ -243,9 +243,9 @@ def test_mass_lost_in_rounding_counts_as_found():
     A step's masses add up to one only within 1e-15, and a million steps make 1e-9 of that.
     """
     masses = np.array([0.25, 0.25, 0.5 - 1e-6])
-    roc = roc_of_losses(-1, masses, 0.0, 0.5)
+    roc = roc_of_law(DensePLDPmf(0.5, -1, masses, 0.0, True))
     assert roc.tpr(0.0) >= 1e-6 * (1 - 1e-9)
-    assert roc.tpr(0.5) >= roc_of_losses(-1, np.array([0.25, 0.25, 0.5]), 0.0, 0.5).tpr(0.5) - 1e-12
+    assert roc.tpr(0.5) >= roc_of_law(DensePLDPmf(0.5, -1, np.array([0.25, 0.25, 0.5]), 0.0, True)).tpr(0.5) - 1e-12
 
 
 @pytest.mark.parametrize(("mu", "times", "spacing"), [(1.0, 1, 1e-5), (1.0, 2, 1e-5), (0.3, 1, 3e-6)])
@@ -268,11 +268,10 @@ def test_rates_under_the_least_normal_float_are_rounded_down(mass, cell):
     """A mass whose share under "out" keeps a digit or two: the loss it stands for is not understated."""
     masses = np.zeros(cell + 1)
     masses[0], masses[-1] = 1.0 - mass, mass
-    roc = roc_of_losses(0, masses, 0.0, 0.1)
-    assert roc.slope_for(0.0) >= math.exp(0.1 * cell)
+    law = DensePLDPmf(0.1, 0, masses, 0.0, True)
+    assert roc_of_law(law).slope_for(0.0) >= math.exp(0.1 * cell)
     with mpmath.workdps(40):
         exact = mass * (1 - mpmath.exp(mpmath.mpf("-0.05")))
-    law = DensePLDPmf(0.1, 0, masses, 0.0, True)
     assert deltas_of_law(law, np.array([0.1 * cell - 0.05]))[0] >= float(exact) * (1 - 1e-12)
 
 

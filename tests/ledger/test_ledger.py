@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import whosin as wi
 from whosin.errors import InputError, InputTypeError
 from whosin.ledger import Budget, BudgetError, Entry, Ledger, LedgerError
-from whosin.ledger.entries import audit_summary, hash_of
-from whosin.ledger.promises import promise_from_dict, promise_to_dict
+from whosin.ledger.entries import audit_summary, hash_of, promise_from_dict, promise_to_dict
 from whosin.ledger.store import ENTRIES, META
 from whosin.ledger.totals import groups, related
 from whosin.tables import as_table

@@ -382,14 +382,9 @@ def _clipped(records: Any, clip: float) -> tuple[int, float | None]:
 
 
 def _print(console: Console, result: PopulationPrivacy) -> None:
-    from rich.table import Table
-
     console.print(result.explain())
     console.print()
-    table = Table(box=None, pad_edge=False)
-    table.add_column("who attacks")
-    table.add_column("ε at most", justify="right")
-    table.add_column("accuracy at most", justify="right")
+    table = render.table("who attacks", "ε at most", "accuracy at most")
     for who, promise in (
         ("knows everybody else, any records (label)", result.dp),
         ("knows everybody else, any records (worst case)", result.dp_at_most),

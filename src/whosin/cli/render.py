@@ -19,23 +19,6 @@ if TYPE_CHECKING:
     from whosin.bounds import BoundsTable
     from whosin.guarantees import Guarantee
 
-__all__ = [
-    "assumptions",
-    "bounds_text",
-    "check_new_file",
-    "check_report",
-    "console",
-    "emit_json",
-    "facts",
-    "guarantee_text",
-    "listed",
-    "number",
-    "progress",
-    "spinner",
-    "table",
-    "write_report",
-]
-
 
 def emit_json(payload: dict[str, Any]) -> None:
     """Print one JSON object on standard output; with escapes where its encoding lacks a letter."""

@@ -47,7 +47,7 @@ from whosin.guarantees.implications.differential import epsilon_at
 from whosin.guarantees.losses import deltas_of_law, joined, law_of_divergence, many_of, roc_of_law
 from whosin.guarantees.renyi import renyi_at
 from whosin.guarantees.steps import sampled_divergence, step_of
-from whosin.numerics.rounding import float_above
+from whosin.numerics.rounding import at_most, float_above
 from whosin.roc import Roc
 
 Array = NDArray[np.float64]
@@ -128,8 +128,6 @@ class Composition:
         return parts(self, "guarantee", "advantage", "sum", "gaussian", "way", "releases")
 
     def __str__(self) -> str:
-        from whosin.numerics.rounding import at_most
-
         count = "1 release" if self.releases == 1 else f"{self.releases} releases together"
         return (
             f"{count}: ε at most {at_most(self.epsilon, 6)} at δ = {self.delta:g} "

@@ -97,11 +97,6 @@ def _range_of_sum(masses: Array, times: int) -> tuple[int, int]:
     return max(0, math.floor(ends[0]) - 1), min(longest, math.ceil(ends[1]) + 1)
 
 
-def roc_of_law(law: Any) -> Roc:
-    """Return the member curve of a law of dp-accounting on a dense grid."""
-    return roc_of_losses(law._lower_loss, law._probs, law._infinity_mass, law._discretization)
-
-
 def _dot(masses: Array, values: NDArray[Any]) -> float:
     """Σ mass·value in one thread: those of a BLAS would cost more than they save."""
     return float(np.sum(masses * values))
@@ -183,16 +178,16 @@ def _kept(masses: Array, infinite: float) -> tuple[Array, float]:
     return kept, min(1.0, infinite + missing + len(masses) * noise_floor)
 
 
-def roc_of_losses(lowest: int, masses: Array, infinite: float, spacing: float) -> Roc:
-    """Return the member curve of a law of the privacy loss under "in", on a grid from ``lowest`` times ``spacing`` on.
+def roc_of_law(law: Any) -> Roc:
+    """Return the member curve of a law of dp-accounting on a dense grid.
 
     Mass p at loss l stands for p·e^{-l} under "out". Taken in falling order of loss these are the edges of the curve;
     extra mass only raises it. Negative masses are FFT noise: they are set to zero, and as much mass as that noise
     could have hidden in all cells together is moved to infinite loss. So is what the masses fall short of one. All sums
     are rounded outwards.
     """
-    losses = (lowest + np.arange(len(masses))) * spacing
-    positive, certain = _kept(masses, infinite)
+    losses = (law._lower_loss + np.arange(len(law._probs))) * law._discretization
+    positive, certain = _kept(law._probs, law._infinity_mass)
     kept = positive > 0.0
     found, accused = _sums_from_above(positive[kept][::-1], np.asarray(losses[kept][::-1]))
     tpr, fpr = (certain + found) * (1.0 + _EPS), accused

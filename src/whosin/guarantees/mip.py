@@ -40,9 +40,7 @@ class MIP(Guarantee):
     def __post_init__(self) -> None:
         self._set(
             eta=check_number("eta", self.eta, low=0.0, high=0.5),
-            train_fraction=check_number(
-                "train_fraction", self.train_fraction, low=0.0, high=1.0, open_low=True, open_high=True
-            ),
+            train_fraction=check_prior(self.train_fraction, "train_fraction"),
         )
 
     def _build_roc(self) -> Roc:
@@ -68,9 +66,8 @@ class MIP(Guarantee):
     def assumes(self) -> tuple[str, ...]:
         """The assumptions under which the numbers hold, in words."""
         return (
-            f"the attacker knows the whole pool and the mechanism; the data set is a uniform "
-            f"{self.train_fraction:g} of "
-            "the pool, drawn once and kept secret",
+            f"the attacker knows the whole pool and the mechanism; the data set is a uniform {self.train_fraction:g} "
+            "of the pool, drawn once and kept secret",
             "the limit is on the average over outputs: a rare output may give a record away",
             "it holds for this pool only, and for one release: practical guarantees do not compose",
             "membership in the pool itself is not protected",

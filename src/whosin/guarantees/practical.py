@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from whosin.errors import check_number, check_probability
+from whosin.errors import check_number, check_prior, check_probability
 from whosin.guarantees.base import Guarantee
 from whosin.guarantees.dp import close_pair_advantage, close_pair_roc
 from whosin.roc import Roc
@@ -46,9 +46,7 @@ class PMP(Guarantee):
         self._set(
             epsilon=check_number("epsilon", self.epsilon, low=0.0),
             delta=check_probability("delta", self.delta),
-            train_fraction=check_number(
-                "train_fraction", self.train_fraction, low=0.0, high=1.0, open_low=True, open_high=True
-            ),
+            train_fraction=check_prior(self.train_fraction, "train_fraction"),
         )
 
     def _build_roc(self) -> Roc:

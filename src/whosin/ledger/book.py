@@ -10,12 +10,19 @@ from datetime import datetime
 from typing import Any
 
 from whosin.answers import Said
-from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.errors import InputError, InputTypeError, LedgerError, check_whole
 from whosin.guarantees import MIP, Guarantee
-from whosin.ledger.entries import MOST_ENTRIES, Entry, audit_summary, body_of, check_dataset, check_text, fingerprint_of
+from whosin.ledger.entries import (
+    MOST_ENTRIES,
+    Entry,
+    audit_summary,
+    body_of,
+    check_dataset,
+    check_text,
+    fingerprint_of,
+    promise_from_dict,
+)
 from whosin.ledger.place import Place
-from whosin.ledger.problems import LedgerError
-from whosin.ledger.promises import promise_from_dict
 from whosin.ledger.store import Session, Store
 from whosin.ledger.totals import Budget, Total, groups, related, total_of
 

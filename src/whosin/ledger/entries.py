@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -11,12 +12,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from whosin import guarantees
 from whosin.answers import Said, parts
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, LedgerError
 from whosin.guarantees import Guarantee
 from whosin.guarantees.base import check_guarantee
-from whosin.ledger.problems import LedgerError
-from whosin.ledger.promises import promise_from_dict, promise_to_dict
 
 ACTIONS = ("release", "same people", "retraction")
 LONGEST = 2000
@@ -220,3 +220,45 @@ def plain_json(name: str, value: dict[str, Any]) -> dict[str, Any]:
 def hash_of(number: int, previous: str, body: str) -> str:
     """Return the SHA-256 of an entry and, through ``previous``, of all before it."""
     return hashlib.sha256(f"{number}\n{previous}\n{body}".encode()).hexdigest()
+
+
+VERSION = 1
+_KNOWN: dict[str, type[Guarantee]] = {
+    name: getattr(guarantees, name) for name in guarantees.__all__ if name != "Guarantee"
+}
+
+
+def promise_to_dict(guarantee: Guarantee) -> dict[str, Any]:
+    """Return the class and the parameters for JSON.
+
+    Floats are written in the fewest digits that give the same float again, infinity as the text "inf".
+    """
+    name = type(guarantee).__name__
+    if _KNOWN.get(name) is not type(guarantee):
+        raise InputTypeError(f"guarantee must be one of {', '.join(sorted(_KNOWN))}, got {guarantee!r}")
+    return {"version": VERSION, "guarantee": name, **guarantee.parameters()}
+
+
+def promise_from_dict(stored: Mapping[str, Any]) -> Guarantee:
+    """Return the guarantee again; takes ``Guarantee.to_dict()`` too. Newer versions and strange names are errors."""
+    version = stored.get("version", VERSION)
+    if version != VERSION:
+        raise LedgerError(
+            f"a guarantee is stored in version {version!r}; this whosin reads version {VERSION}: install a newer one"
+        )
+    name = stored.get("guarantee")
+    family = _KNOWN.get(name) if isinstance(name, str) else None
+    if family is None:
+        raise LedgerError(f"a guarantee is stored as {name!r}, which this whosin does not know")
+    wanted = {field.name for field in dataclasses.fields(family)}
+    values = {key: _number(value) for key, value in stored.items() if key in wanted}
+    try:
+        return family(**values)
+    except (TypeError, ValueError) as error:
+        raise LedgerError(f"a stored {name} does not make sense: {error}") from None
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_number(item) for item in value]
+    return math.inf if value == "inf" else value

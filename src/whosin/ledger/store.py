@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import check_whole, missing_extra
+from whosin.errors import LedgerError, check_whole, missing_extra
 from whosin.ledger.entries import MOST_ENTRIES, Entry, hash_of
 from whosin.ledger.place import Place, default_path
-from whosin.ledger.problems import LedgerError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

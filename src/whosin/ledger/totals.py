@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from whosin.answers import Answer, parts
-from whosin.errors import InputError, check_number, check_probability
+from whosin.errors import BudgetError, InputError, check_number, check_probability
 from whosin.guarantees import MIP, PMP, Guarantee
 from whosin.guarantees.base import NEIGHBOURS
 from whosin.guarantees.composition import NO_COMPOSITION, Composition, compose, why_not
 from whosin.ledger.entries import Entry
-from whosin.ledger.problems import BudgetError
 from whosin.ledger.store import Session
 from whosin.numerics.rounding import at_most
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from whosin.errors import InputError, InputTypeError, check_callable, check_choice, check_number
 from whosin.parallel.fingerprint import fingerprint
 from whosin.training.checkpoint import Checkpoint
-from whosin.training.network_key import plain_parts
 from whosin.training.torch_model import (
     OUTPUTS,
     TorchModel,
@@ -232,3 +232,35 @@ def one_thread() -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
+
+
+def plain_parts(value: Any) -> Any:
+    """Return the same without torch objects, for keys that are the same in every process: pickles of modules differ.
+
+    A module is its class, its attributes, its hooks and its submodules, and a tensor its numbers; functions, classes
+    and everything else is left to :func:`whosin.parallel.fingerprint.fingerprint`.
+    """
+    torch = need_torch()
+    if isinstance(value, torch.nn.Module):
+        state = {key: plain_parts(_unnumbered(key, item)) for key, item in sorted(vars(value).items())}
+        return "module", type(value), state
+    if isinstance(value, torch.nn.parameter.UninitializedTensorMixin):
+        return "uninitialised", str(value.dtype)
+    if torch.is_tensor(value):
+        content = value.detach().cpu()
+        numbers = content.double() if content.dtype == torch.bfloat16 else content
+        return "tensor", str(value.dtype), value.requires_grad, numbers.contiguous().numpy()
+    if isinstance(value, torch.dtype | torch.device):
+        return type(value).__name__, str(value)
+    if isinstance(value, dict):
+        return type(value).__name__, [(plain_parts(key), plain_parts(item)) for key, item in value.items()]
+    if isinstance(value, tuple | list):
+        return type(value).__name__, [plain_parts(item) for item in value]
+    if isinstance(value, functools.partial):
+        return "partial", plain_parts([value.func, value.args, value.keywords])
+    return value
+
+
+def _unnumbered(key: str, item: Any) -> Any:
+    """Return hooks without their numbers, which are counted through the process."""
+    return list(item.values()) if "_hooks" in key and isinstance(item, dict) else item

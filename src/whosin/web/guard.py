@@ -8,18 +8,21 @@ alive is told to everybody.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import ipaddress
 import json
 import re
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import cookie_parser
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whosin.web.access import Access, same
-from whosin.web.login_page import closed_page
+from whosin.web.rendering import render
 from whosin.web.settings import Settings
 
 PAGE_POLICY = (
@@ -185,3 +188,20 @@ def _refuse(scope: Scope, status: int, reason: str) -> Response:
     if status == 401 and scope["method"] == "GET" and not scope["path"].startswith("/static/"):
         return closed_page(status, reason, headers, again=_came_by_link(scope))
     return Response(reason, status, headers, "text/plain")
+
+
+STYLE = (
+    ":root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;"
+    "padding:0 1.25rem}label{display:block;margin:1rem 0 .3rem}input,button{font:inherit;padding:.5rem .7rem}"
+    "input{width:100%;box-sizing:border-box;margin-bottom:.7rem}"
+)
+_HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+
+def closed_page(
+    status: int, reason: str, headers: Mapping[str, str] | None = None, *, again: bool = False
+) -> HTMLResponse:
+    """Return the page that asks for the token or the password; it may load itself again at once."""
+    page = render("login.html.j2", reason=reason, style=STYLE, again=again)
+    return HTMLResponse(page, status, {**(headers or {}), "Content-Security-Policy": POLICY})

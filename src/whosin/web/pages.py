@@ -16,8 +16,7 @@ from whosin.reporting.preview import preview_blocks
 from whosin.web import answers, views
 from whosin.web.access import TooManyTries
 from whosin.web.api import report_response
-from whosin.web.guard import HEALTH, LOGIN, set_session
-from whosin.web.login_page import closed_page
+from whosin.web.guard import HEALTH, LOGIN, closed_page, set_session
 from whosin.web.models import HEAVY, AuditOptions, CalibrateQuery, ExplainQuery
 from whosin.web.rendering import render
 from whosin.web.service import Service, Unknown, service_of
@@ -194,14 +193,15 @@ def sample(service: In) -> HTMLResponse:
 @router.post("/audit/{key}/cancel")
 def cancel(key: str, service: In) -> HTMLResponse:
     """End an audit."""
-    return _part("status", **_status(service, service.cancel(key).id))
+    service.cancel(key)
+    return audit_status(key, service)
 
 
 @router.post("/audit/{key}/name")
 async def rename(key: str, request: Request, service: In) -> HTMLResponse:
     """Give an audit another name."""
     service.rename(key, (await _short_form(request)).get("name", ""))
-    return _part("status", **_status(service, key))
+    return audit_status(key, service)
 
 
 @router.get("/audit/{key}/report.pdf")

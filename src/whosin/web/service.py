@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from fastapi import Request
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -25,7 +26,6 @@ from whosin.web.jobs import Jobs, TooMany
 from whosin.web.measure import look_at, names_of
 from whosin.web.models import AuditAnswer, AuditOptions
 from whosin.web.questions import Questions
-from whosin.web.sample import sample_tables
 from whosin.web.settings import Settings, private_folder
 from whosin.web.tools import Command, Tool, run_command
 from whosin.web.uploads import Received, receive
@@ -207,17 +207,15 @@ class Service:
         self._queue(key, Received({"name": "sample data", "tolerate": "0.1", "groups": "diagnosis"}, files))
         return self.audit(key)
 
-    def rename(self, key: str, name: str) -> AuditAnswer:
+    def rename(self, key: str, name: str) -> None:
         """Give an audit another name."""
         self.audit(key)
         self.history.rename(key, clean(name).strip()[:LONGEST_NAME])
-        return self.audit(key)
 
-    def cancel(self, key: str) -> AuditAnswer:
+    def cancel(self, key: str) -> None:
         """End an audit that waits or is at work; what was asked stays in the history."""
         self.audit(key)
         self.jobs.cancel(key)
-        return self.audit(key)
 
     def remove(self, key: str) -> None:
         """Remove an audit with its files."""
@@ -284,3 +282,31 @@ def in_words(errors: Sequence[Any]) -> str:
     first = errors[0]
     place = ".".join(str(part) for part in first["loc"] if part not in ("query", "body", "path"))
     return clean(f"{place[:80] or 'the request'} {must_be(first)}")
+
+
+COLUMNS = ("mean radius", "mean texture", "mean smoothness", "mean symmetry")
+ROWS = 200
+
+
+def sample_tables() -> dict[str, str]:
+    """Return the three tables of an audit as CSV: Wisconsin diagnostic breast cancer data of scikit-learn."""
+    from sklearn.datasets import load_breast_cancer
+
+    data, rng = load_breast_cancer(), np.random.default_rng(1)
+    places = [list(data.feature_names).index(name) for name in COLUMNS]
+    rows = rng.permutation(len(data.data))[: 2 * ROWS]
+    values, labels = data.data[rows][:, places], data.target_names[data.target[rows]]
+    copied = rng.integers(ROWS, size=ROWS)
+    noise = 0.03 * values.std(axis=0) * rng.standard_normal((ROWS, len(places)))
+    noise[: ROWS // 3] = 0.0
+    return {
+        "train": _csv(values[:ROWS], labels[:ROWS]),
+        "holdout": _csv(values[ROWS:], labels[ROWS:]),
+        "synthetic": _csv(values[copied] + noise, labels[copied]),
+    }
+
+
+def _csv(values: np.ndarray, labels: np.ndarray) -> str:
+    lines = [",".join(("diagnosis", *COLUMNS))]
+    lines += [",".join((label, *map(repr, row))) for label, row in zip(labels, values.tolist(), strict=True)]
+    return "\n".join(lines) + "\n"

@@ -60,9 +60,8 @@ def _identifiability_to_pure(g: DifferentialIdentifiability, adjacency: str = "r
     _check_replace(adjacency)
     if g.least == 0:
         raise ImplicationError(
-            f"ρ = {g.rho:g} with {g.candidates} candidates limits no ratio between two of them: ε = "
-            f"ln(ρ/(1-(m-1)ρ)) needs "
-            f"ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
+            f"ρ = {g.rho:g} with {g.candidates} candidates limits no ratio between two of them: ε = ln(ρ/(1-(m-1)ρ)) "
+            f"needs ρ < 1/(m-1) = {1 / (g.candidates - 1):g}. Counterexample: an output that rules out one candidate"
         )
     return PureDP(log_above(max(Fraction(1), g._rho / g.least)), "replace")
 
@@ -79,9 +78,8 @@ def _membership_to_membership(
     if g.family == "independent" and to == "uniform":
         return MembershipPrivacy(0.5 * (g.gamma + 1.0), "uniform", side)
     raise ImplicationError(
-        f"membership privacy for the {g.family} family does not carry over to the {to} family. "
-        f"Counterexamples: A(D) = |D| "
-        "(bounded, not independent or uniform); k-Max (uniform, not independent)"
+        f"membership privacy for the {g.family} family does not carry over to the {to} family. Counterexamples: "
+        "A(D) = |D| (bounded, not independent or uniform); k-Max (uniform, not independent)"
     )
 
 

@@ -187,10 +187,8 @@ EDGES = (
     edge(
         ApproxDP,
         ApproxDP,
-        (
-            f"add/remove (ε, δ) ⇒ replace (2ε, (1+e^ε)δ); {_SAMPLING}, δ = βδ; or the line that touches "
-            f"the curve at another δ"
-        ),
+        f"add/remove (ε, δ) ⇒ replace (2ε, (1+e^ε)δ); {_SAMPLING}, δ = βδ; or the line that touches the curve at "
+        "another δ",
         to_approx,
     ),
     edge(PureDP, GaussianDP, "Dong et al. 2019: μ = 2Φ⁻¹(e^ε/(1+e^ε))", _pure_to_gaussian),

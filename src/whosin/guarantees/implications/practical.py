@@ -79,10 +79,9 @@ def pmp_to_mip(g: PMP, train_fraction: float | None = None) -> MIP:
         )
     if train_fraction is not None and train_fraction != g.train_fraction:
         raise ImplicationError(
-            f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train "
-            f"fraction {train_fraction!r}: "
-            "it is about one way of drawing the data set. Counterexample: release D, unless it is that share of the "
-            "pool, then nothing"
+            f"a PMP guarantee at train fraction {g.train_fraction:g} says nothing about train fraction "
+            f"{train_fraction!r}: it is about one way of drawing the data set. Counterexample: release D, unless it is "
+            "that share of the pool, then nothing"
         )
     return MIP(close_excess(g.epsilon, g.delta, False, g.train_fraction), g.train_fraction)
 
