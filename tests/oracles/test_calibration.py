@@ -67,11 +67,7 @@ def test_epsilon(name, limit, where, delta):
 @pytest.mark.parametrize(("name", "limit"), [("accuracy", 0.995), ("advantage", 0.99), ("tpr_at", 0.999)])
 def test_mip(name, limit, q):
     target = {name: (limit, 0.001) if name == "tpr_at" else limit}
-    try:
-        found = wi.calibrate.mip(**target, train_fraction=q).eta
-    except CalibrationError:
-        assert getattr(wi.MIP(0.0, q), "accuracy" if name == "accuracy" else "advantage")() > 0.9
-        return
+    found = wi.calibrate.mip(**target, train_fraction=q).eta
     with enough(1.0):
         share = mpf(q)
 
