@@ -94,7 +94,7 @@ def test_json_has_the_contract(files):
     ],
 )
 def test_gate(files, release, words, state, code):
-    seen = run(*tables(files, release), *words, "--json")
+    seen = run(*tables(files, release), *words, "--query", "nearest", "--json")
     verdict = json.loads(seen.stdout)["verdict"]
     assert (verdict["state"], seen.exit_code) == (state, code), seen.output
     assert seen.stderr == (f"{verdict['sentence']}\n" if code else "")
@@ -180,7 +180,7 @@ def test_the_person_column_is_not_compared(files, tmp_path):
         paths[role] = tmp_path / f"{role}.csv"
         frame.with_columns(who=pl.Series([f"{prefix}{i // 2}" for i in range(len(frame))])).write_csv(paths[role])
     words = "--train", paths["train"], "--holdout", paths["holdout"], "--synthetic", files / "fresh.arrow", "--jobs", 1
-    payload = json.loads(run(*words, "--person", "who", "--json").stdout)
+    payload = json.loads(run(*words, "--person", "who", "--query", "nearest", "--json").stdout)
     assert (payload["members"], payload["non_members"], payload["person_level"]) == (150, 150, True)
     assert payload["verdict"]["state"] == "none found"
     counted = run(*words[:2], *words[4:], "--person", "who")
@@ -196,7 +196,7 @@ def test_columns_that_are_not_compared_are_named_with_the_reason(files, tmp_path
         paths[role] = tmp_path / f"{role}.csv"
         case = pl.Series("case", [f"{role} {i}" for i in range(len(frame))])
         frame.with_row_index("row").with_columns(case).write_csv(paths[role])
-    words = [part for role, path in paths.items() for part in (f"--{role}", path)]
+    words = [*(part for role, path in paths.items() for part in (f"--{role}", path)), "--query", "nearest"]
     text = " ".join(run(*words, "--jobs", 1).stdout.split())
     assert "Left out: row (a running number), case (different in every row: a key). --keep compares them" in text
     text = " ".join(run(*words, "--jobs", 1, "--keep", "row,case").stdout.split())
@@ -294,7 +294,7 @@ def test_names_in_brackets_are_names(tmp_path):
 
 
 def test_a_group_of_a_column_that_is_not_compared(files):
-    seen = run(*tables(files), "--columns", "x,y", "--group", "sex", "--json")
+    seen = run(*tables(files), "--columns", "x,y", "--group", "sex", "--query", "nearest", "--json")
     assert [row["name"] for row in json.loads(seen.stdout)["groups"]] == ["sex=f", "sex=m"]
 
 
@@ -303,7 +303,7 @@ def test_a_holdout_of_another_population_warns_on_stderr(files, tmp_path):
     holdout.write_csv(tmp_path / "other.csv")
     seen = run(
         "--train", files / "train.csv", "--holdout", tmp_path / "other.csv", "--synthetic", files / "fresh.arrow",
-        "--seed", 0, "--json",
+        "--query", "nearest", "--seed", 0, "--json",
     )  # fmt: skip
     assert "differ even without the release" in seen.stderr
     json.loads(seen.stdout)

@@ -224,9 +224,9 @@ def test_lists_are_taken_as_arrays(shape, kind):
     rng = np.random.default_rng(4)
     parts = [rng.normal(0, 3, shape) for _ in range(2)]
     parts = [part > 0 if kind is bool else part.astype(kind) for part in [*parts, parts[0]]]
-    wanted = wi.audit_synthetic(*(part.astype(float) for part in parts), rng=0)
+    wanted = wi.audit_synthetic(*(part.astype(float) for part in parts), query="nearest", rng=0)
     for given_parts in (parts, [part.tolist() for part in parts], [tuple(map(as_rows, part)) for part in parts]):
-        found = wi.audit_synthetic(*given_parts, rng=0)
+        found = wi.audit_synthetic(*given_parts, query="nearest", rng=0)
         assert found.advantage == wanted.advantage
         assert found.fingerprints == wanted.fingerprints
         assert np.array_equal(found._material.answers, wanted._material.answers)

@@ -74,7 +74,7 @@ def test_finds_copied_people_and_names_them(tables, leak):
 
 def test_does_not_cry_wolf_on_fresh_rows(tables):
     train, holdout, _, fresh = tables
-    lower = [wi.audit_synthetic(train, holdout, fresh, rng=seed).advantage.lower for seed in range(4)]
+    lower = [wi.audit_synthetic(train, holdout, fresh, rng=seed).advantage.lower for seed in range(2)]
     assert max(lower) < 0.02
 
 
