@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from whosin import risks
+from whosin.arrays import Array
 from whosin.errors import MissingExtraError, check_choice, check_prior
 from whosin.numerics.rounding import about, at_least, at_most
 from whosin.roc import Roc
@@ -66,9 +66,9 @@ class CurveAnswer(Answer):
         """Return the best share of right guesses at that prior, never below max(prior, 1-prior)."""
         return risks.accuracy(self.roc, prior)
 
-    def tpr_at(self, fpr: ArrayLike) -> float | NDArray[np.float64]:
+    def tpr_at(self, fpr: ArrayLike) -> float | Array:
         """Return the largest TPR at each FPR: a float for a number, an array for an array."""
-        value: float | NDArray[np.float64] = self.roc.tpr(fpr)
+        value: float | Array = self.roc.tpr(fpr)
         return value
 
     def log_likelihood_ratios(self) -> tuple[float, float]:

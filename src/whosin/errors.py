@@ -25,7 +25,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from whosin.arrays import Array, Flags
 
 __all__ = [
     "AssumptionWarning",
@@ -186,7 +188,7 @@ def _brief(number: int) -> str:
     return str(number if number < 10**30 else Decimal(number).normalize())
 
 
-def check_rates(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def check_rates(name: str, value: ArrayLike) -> Array:
     """Return a scalar or array of rates in [0, 1] as a float array of the same shape."""
     try:
         given = np.asarray(value)
@@ -264,7 +266,7 @@ def must_be(found: Mapping[str, Any]) -> str:
     return f"must be {wanted}, got {short_repr(found['input'])}"
 
 
-def check_truth(name: str, given: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def check_truth(name: str, given: Any, shape: tuple[int, ...]) -> Flags:
     """Return an array of booleans, or of 0 and 1, as booleans."""
     values = np.asarray(given)
     if values.shape != shape or values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():

@@ -23,8 +23,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_number, check_rates, check_whole
 from whosin.numerics.rounding import float_above
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Roc"]
 
-Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(np.float64).eps)
 _UP = 1.0 + 4.0 * _EPS

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import Answer, parts
+from whosin.arrays import Flags
 from whosin.errors import (
     CalibrationError,
     ImplicationError,
@@ -383,7 +383,7 @@ def subsample(records: Any, rate: float, rng: Any = None) -> Any:
     probability = check_probability("rate", rate)
     source = SecureSource() if rng is None else SeededSource(rng)
 
-    def kept(count: int) -> NDArray[np.bool_]:
+    def kept(count: int) -> Flags:
         return source.uniform(count) < probability
 
     if isinstance(records, np.ndarray):

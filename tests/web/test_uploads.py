@@ -16,11 +16,11 @@ from web_support import here, people, service, upload, wait, with_token
 
 import whosin as wi
 from whosin.errors import InputError
+from whosin.web.file_types import HEAD, kind_of
 from whosin.web.measure import measure
 from whosin.web.models import AuditOptions
 from whosin.web.service import Service
 from whosin.web.settings import Limits, private_folder
-from whosin.web.uploads import HEAD, kind_of
 
 CSV = b"member,score\n1,0.5\n0,0.25\n"
 

@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.guarantees.losses import sums_outwards
 from whosin.guarantees.steps import limited
 from whosin.numerics.sums import sums_of_draws
 
-Array = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 
 _MOST_POINTS = 2**21

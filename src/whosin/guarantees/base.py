@@ -8,10 +8,10 @@ from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from whosin.answers import Answer, CurveAnswer
+from whosin.arrays import Array
 from whosin.errors import InputTypeError, check_prior, short_repr
 from whosin.numerics.rounding import at_least, at_most, percent_down, percent_up
 from whosin.risks import Risk
@@ -175,7 +175,7 @@ class Promised(Answer):
         """Return the range of P(record in D | any output)."""
         return self.guarantee.posterior(prior)
 
-    def tpr_at(self, fpr: ArrayLike) -> float | NDArray[np.float64]:
+    def tpr_at(self, fpr: ArrayLike) -> float | Array:
         """Return the largest TPR at each FPR: a float for a number, an array for an array."""
         return self.guarantee.tpr_at(fpr)
 

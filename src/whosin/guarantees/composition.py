@@ -24,9 +24,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import card, parts
+from whosin.arrays import Array
 from whosin.errors import ImplicationError, InputTypeError, check_number
 from whosin.guarantees import (
     DPSGD,
@@ -50,7 +50,6 @@ from whosin.guarantees.steps import sampled_divergence, step_of
 from whosin.numerics.rounding import at_most, float_above
 from whosin.roc import Roc
 
-Array = NDArray[np.float64]
 Pair = tuple[Callable[[float], Any], float, float]
 """Law of the privacy loss of a worst pair, rounded up onto a grid of the given spacing; the range of finite losses."""
 

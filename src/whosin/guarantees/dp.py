@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin import risks
+from whosin.arrays import Array
 from whosin.errors import ImplicationError, InputError, check_choice, check_number, check_prior, check_probability
 from whosin.guarantees.base import Guarantee
 from whosin.numerics.rounding import percent_up
@@ -265,16 +265,16 @@ def shifted_normal_roc(mu: float) -> Roc:
         return Roc([0.0], [1.0])
     from scipy.special import ndtr, ndtri
 
-    def moved(rates: NDArray[np.float64], by: float, outwards: float) -> NDArray[np.float64]:
+    def moved(rates: Array, by: float, outwards: float) -> Array:
         places = np.asarray(ndtri(rates))
         with np.errstate(invalid="ignore"):
             room = np.nan_to_num(2.0**-50 * (1.0 + np.minimum(places, 0.0) ** 2), posinf=0.0)
         return np.asarray(np.minimum(ndtr(places + by) * (1.0 + outwards * room), 1.0))
 
-    def tpr(fpr: NDArray[np.float64]) -> NDArray[np.float64]:
+    def tpr(fpr: Array) -> Array:
         return moved(fpr, mu, 1.0)
 
-    def fpr(tpr: NDArray[np.float64]) -> NDArray[np.float64]:
+    def fpr(tpr: Array) -> Array:
         return moved(tpr, -mu, -1.0)
 
     def divergence(gamma: float) -> float:
@@ -290,7 +290,7 @@ def shifted_normal_divergence(mu: float, gamma: float) -> float:
     return float(shifted_normal_excess(mu, np.array([math.log(gamma)]))[0])
 
 
-def shifted_normal_excess(mu: float, losses: NDArray[np.float64]) -> NDArray[np.float64]:
+def shifted_normal_excess(mu: float, losses: Array) -> Array:
     """Return E_{e^t}(N(μ,1)‖N(0,1)) for an array of t, rounded up by what the arithmetic can take away.
 
     With a = t/μ - μ/2, b = a + μ and Mills' ratio R = (1-Φ)/φ it is φ(a)·(R(a) - R(b)) for t ≥ 0, because
@@ -301,7 +301,7 @@ def shifted_normal_excess(mu: float, losses: NDArray[np.float64]) -> NDArray[np.
     """
     from scipy.special import erfcx, ndtr
 
-    def mills(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mills(z: Array) -> Array:
         return np.asarray(math.sqrt(math.pi / 2.0) * erfcx(z / math.sqrt(2.0)))
 
     with np.errstate(over="ignore"):

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.sums import power_of, sums_of_draws
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
 
 MOST_POINTS = 2**21
 _EPS = float(np.finfo(np.float64).eps)

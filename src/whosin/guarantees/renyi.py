@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError, check_number
 from whosin.guarantees.dp import Adjacency, DifferentialPrivacy
 from whosin.guarantees.profile import check_numbers, profile_roc
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
 
 _FPRS = -np.concatenate([np.linspace(0.0, 4.0, 320), np.linspace(4.05, 30.0, 220), np.geomspace(30.3, 740.0, 200)])
 """Log odds of the FPRs at which the region is touched; those above 1/2 follow by symmetry."""
@@ -201,7 +199,7 @@ def _just_outside(orders: Array, epsilons: Array, out: Array, halvings: int) -> 
     return np.asarray(high)
 
 
-def _largest_divergence(orders: Array, inside: Array, out: Array) -> tuple[Array, NDArray[np.bool_]]:
+def _largest_divergence(orders: Array, inside: Array, out: Array) -> tuple[Array, Flags]:
     """The larger of d_α(TPR‖FPR) and d_α(FPR‖TPR) at log odds of the rates, rounded down; whether it is the first."""
     parts = _log_share(inside), _log_share(-inside), _log_share(out), _log_share(-out)
     first, second = _coins(orders, *parts), _coins(orders, *parts[2:], *parts[:2])

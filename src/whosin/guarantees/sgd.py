@@ -18,16 +18,14 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_choice, check_number, check_whole
 from whosin.guarantees.allocation import allocation_law
 from whosin.guarantees.dp import Adjacency, DifferentialPrivacy, GaussianDP, shifted_normal_roc
 from whosin.guarantees.losses import composed_law, law_of_divergence, roc_of_law
 from whosin.guarantees.steps import highest_loss, outsider_divergence, sampled_divergence, step_of
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
 
 MOST_STEPS = 10**9
 SAMPLINGS = ("poisson", "fixed_size", "random_allocation", "partition", "shuffled")

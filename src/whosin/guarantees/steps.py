@@ -17,11 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.guarantees.dp import shifted_normal_excess
 
-Array = NDArray[np.float64]
 Divergence = Callable[[Array], Array]
 
 LEAST_MU, LEAST_RATE = 1e-100, 1e-290  # what is hidden better, or drawn more rarely, counts as this

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError, InputTypeError, check_callable, check_number
 from whosin.guarantees import GaussianDP, PureDP
 from whosin.mechanisms.base import Records
@@ -19,7 +19,7 @@ from whosin.mechanisms.secure import gaussian, norm_exponential
 from whosin.mechanisms.sources import SecureSource, Source
 
 Adjacency = Literal["add_remove", "replace"]
-Answer = float | NDArray[np.float64]
+Answer = float | Array
 
 
 class AdditiveMechanism(ABC):
@@ -52,7 +52,7 @@ class AdditiveMechanism(ABC):
         self.query = check_callable("query", query)
         self.scale = check_number("scale", scale, low=0.0, open_low=True, open_high=True)
 
-    def centres(self, universe: Sequence[Any], membership: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def centres(self, universe: Sequence[Any], membership: Flags) -> Array:
         """Return the query's value on each data set; one call a data set."""
         values = np.empty(len(membership))
         for i, members in enumerate(membership.tolist()):
@@ -81,7 +81,7 @@ class AdditiveMechanism(ABC):
         return noisy if np.ndim(answer) else float(noisy)
 
     @abstractmethod
-    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+    def _release(self, answer: Any, source: Source) -> Array:
         """Add the noise."""
 
     def _steps(self, sensitivity: float) -> float:
@@ -102,7 +102,7 @@ class Gaussian(AdditiveMechanism):
 
     noise = "gaussian"
 
-    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+    def _release(self, answer: Any, source: Source) -> Array:
         return gaussian(answer, self.scale, source)
 
     def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> GaussianDP:
@@ -150,7 +150,7 @@ class NormExponential(AdditiveMechanism):
         super().__init__(query, scale)
         self.norm = check_number("norm", norm, low=1.0)
 
-    def _release(self, answer: Any, source: Source) -> NDArray[np.float64]:
+    def _release(self, answer: Any, source: Source) -> Array:
         return norm_exponential(answer, self.scale, self.norm, source)
 
     def guarantee(self, sensitivity: float, adjacency: Adjacency = "add_remove") -> PureDP:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Index
 from whosin.errors import InputError, InputTypeError, check_callable
 from whosin.mechanisms.sources import SecureSource, Source, check_source
 
@@ -63,16 +63,14 @@ class FiniteMechanism(ABC):
         drawn = np.searchsorted(cumulated, source.uniform(1)[0] * cumulated[-1], side="left")
         return outputs[int(drawn)]
 
-    def laws(
-        self, universe: Sequence[Any], membership: NDArray[np.bool_]
-    ) -> tuple[tuple[Hashable, ...], NDArray[np.float64]]:
+    def laws(self, universe: Sequence[Any], membership: Flags) -> tuple[tuple[Hashable, ...], Array]:
         """Return the outputs and the matrix (data sets, outputs) of probabilities.
 
         One call of :meth:`law` a data set; mechanisms that can do better override this.
         """
         columns: dict[Hashable, int] = {}
-        known: dict[tuple[Hashable, ...], NDArray[np.intp]] = {}
-        rows: list[tuple[NDArray[np.intp], NDArray[np.float64]]] = []
+        known: dict[tuple[Hashable, ...], Index] = {}
+        rows: list[tuple[Index, Array]] = []
         for members in membership.tolist():
             records = tuple(itertools.compress(universe, members))
             law = self.law(records)
@@ -113,7 +111,7 @@ def check_cells(data_sets: int, outputs: int) -> None:
         )
 
 
-def _probabilities(law: Law, records: Records) -> NDArray[np.float64]:
+def _probabilities(law: Law, records: Records) -> Array:
     if not all(issubclass(kind, _NUMBERS) and kind is not bool for kind in set(map(type, law.values()))):
         raise InputTypeError(f"mechanism must give numbers as probabilities, got {dict(law)!r} on {records!r}")
     values = np.fromiter(law.values(), dtype=np.float64, count=len(law))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import (
     ImplicationError,
     InputError,
@@ -99,9 +99,7 @@ class Exponential(FiniteMechanism):
         outputs, table = self.laws(records, np.ones((1, len(records)), dtype=bool))
         return dict(zip(outputs, table[0].tolist(), strict=True))
 
-    def laws(
-        self, universe: Sequence[Any], membership: NDArray[np.bool_]
-    ) -> tuple[tuple[Hashable, ...], NDArray[np.float64]]:
+    def laws(self, universe: Sequence[Any], membership: Flags) -> tuple[tuple[Hashable, ...], Array]:
         """Return all laws at once: one matrix product and a softmax, O(data sets × candidates)."""
         check_cells(len(membership), len(self.candidates))
         finite = {"open_low": True, "open_high": True}

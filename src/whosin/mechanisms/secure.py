@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_number
 from whosin.mechanisms.sources import DIGITS, SecureSource, SeededSource, Source, check_source
 
@@ -36,7 +37,7 @@ Fixed = tuple[NDArray[np.int64], NDArray[np.int64]]
 Exponents = NDArray[np.int32]
 
 
-def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> NDArray[np.float64]:
+def gaussian(value: ArrayLike, scale: ArrayLike, source: Source) -> Array:
     """Return the value plus independent Gaussian noise, on the grid 2^j with 2^j ≤ scale · 2^-30 < 2^(j+1).
 
     The standard normal variate is exact digit by digit (:meth:`Source.normal_digits`, Karney 2016). It is multiplied
@@ -64,7 +65,7 @@ def gaussian_sampler(source: Source) -> str:
     return f"Karney's algorithm N, {check_source(source).name}"
 
 
-def norm_exponential(value: ArrayLike, scale: float, norm: float, source: Source) -> NDArray[np.float64]:
+def norm_exponential(value: ArrayLike, scale: float, norm: float, source: Source) -> Array:
     """Return the value plus noise with density proportional to exp(-‖x‖_p / scale), p = ``norm``.
 
     The radius is Gamma(d, scale) and the direction Y / ‖Y‖_p has independent Y_i of density ∝ exp(-|y|^p), the cone
@@ -91,7 +92,7 @@ def norm_exponential(value: ArrayLike, scale: float, norm: float, source: Source
     return released.reshape(centre.shape)
 
 
-def _norm_noise(rows: int, d: int, p: float, source: Source) -> NDArray[np.float64]:
+def _norm_noise(rows: int, d: int, p: float, source: Source) -> Array:
     """Return rows of d coordinates with density ∝ exp(-‖x‖_p): a Gamma(d) radius times the cone measure Y / ‖Y‖_p.
 
     |Y|^p is Gamma(1/p), hence |Y| = G^(1/p) U with G of shape 1 + 1/p and U uniform; for p = ∞ that leaves U.
@@ -122,19 +123,19 @@ def _scaled_normal(source: Source, steps: NDArray[np.int64]) -> Fixed:
     return np.where(negative, -parts - 1, parts), np.where(negative, _MASK - digits, digits)
 
 
-def _grid(size: NDArray[np.float64], finer: int) -> Exponents:
+def _grid(size: Array, finer: int) -> Exponents:
     """Return j with 2^j ≤ size · 2^-finer < 2^(j+1), not below the finest float."""
     _, exponent = np.frexp(size)
     return np.asarray(np.maximum(exponent - (1 + finer), _LOWEST_EXPONENT), dtype=np.int32)
 
 
-def _split(steps: NDArray[np.float64]) -> Fixed:
+def _split(steps: Array) -> Fixed:
     """Return the whole part and 31 binary digits of the rest."""
     whole = np.floor(steps)
     return whole.astype(np.int64), np.floor(np.ldexp(steps - whole, _LIMB)).astype(np.int64)
 
 
-def _add(value: NDArray[np.float64], noise: Fixed, exponent: Exponents) -> NDArray[np.float64]:
+def _add(value: Array, noise: Fixed, exponent: Exponents) -> Array:
     """Return value + noise, rounded to whole steps of 2^exponent and then to the nearest finite float."""
     exponent = np.broadcast_to(exponent, value.shape)
     with np.errstate(over="ignore", under="ignore"):
@@ -157,7 +158,7 @@ def _add_large(value: float, steps: int, exponent: int) -> float:
     return float(max(-limit, min(limit, total)))
 
 
-def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def _finite(name: str, values: ArrayLike) -> Array:
     try:
         given = np.asarray(values)
     except ValueError:
@@ -172,7 +173,7 @@ def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return numbers
 
 
-def _scales(scale: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _scales(scale: ArrayLike, shape: tuple[int, ...]) -> Array:
     scales = _finite("scale", scale)
     if np.any(scales < 0.0):
         raise InputError(f"scale must be numbers of at least 0, got {float(scales.min())}")

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputTypeError, check_number, check_whole
 
 Size = int | tuple[int, ...]
@@ -68,7 +69,7 @@ class Source(ABC):
             again = again[drawn[again] > np.uint64(2**64 - 1) - excess[again]]
         return (drawn % limits).astype(np.int64)
 
-    def uniform(self, size: Size) -> NDArray[np.float64]:
+    def uniform(self, size: Size) -> Array:
         """Return numbers in the open interval (0, 1): 53 random bits after a random exponent, so small ones are fine.
 
         A number between 2^-(e+1) and 2^-e comes with probability 2^-(e+1), and steps there are 2^-(e+53) wide.
@@ -84,7 +85,7 @@ class Source(ABC):
         mantissa = (self.words(count) >> np.uint64(12)).astype(np.float64) + 2.0**52
         return np.ldexp(mantissa, (-53 - exponent).astype(np.int32)).reshape(shape)
 
-    def exponential(self, size: Size) -> NDArray[np.float64]:
+    def exponential(self, size: Size) -> Array:
         """Return standard exponential variates (von Neumann 1951)."""
         shape, count = _shape(size)
         whole = np.zeros(count)
@@ -98,14 +99,14 @@ class Source(ABC):
             whole[pending] += 1.0
         return (whole + np.ldexp(fraction.astype(np.float64), -DIGITS)).reshape(shape)
 
-    def normal(self, size: Size) -> NDArray[np.float64]:
+    def normal(self, size: Size) -> Array:
         """Return standard normal variates: the nearest floats to :meth:`normal_digits`."""
         shape, count = _shape(size)
         negative, whole, fraction = self.normal_digits(count)
         variates = whole + np.ldexp(fraction.astype(np.float64), -DIGITS)
         return np.where(negative, -variates, variates).reshape(shape)
 
-    def normal_digits(self, count: int) -> tuple[NDArray[np.bool_], NDArray[np.int64], Words]:
+    def normal_digits(self, count: int) -> tuple[Flags, NDArray[np.int64], Words]:
         """Return standard normal variates as sign, whole part and 62 binary digits of the fraction (Karney 2016).
 
         A whole part k has weight exp(-k²/2), a fraction x is kept with probability exp(-x(2k+x)/2), so the pair has
@@ -122,7 +123,7 @@ class Source(ABC):
             pending = pending[~kept]
         return self.words(count) >= np.uint64(2**63), whole, fraction
 
-    def gamma(self, shape: float, size: Size) -> NDArray[np.float64]:
+    def gamma(self, shape: float, size: Size) -> Array:
         """Return gamma variates of scale 1 and any shape above 0 (Marsaglia and Tsang 2000), O(1) each.
 
         The rejection is exact in real numbers; in floats its acceptance probability is off by about shape · 2^-52.
@@ -235,9 +236,7 @@ def _trailing_zeros(words: Words) -> NDArray[np.int64]:
     return np.where(words == 0, 64, exponent.astype(np.int64) - 1)
 
 
-def _even_run(
-    source: Source, start: Words, passes: Callable[[NDArray[np.int64]], NDArray[np.bool_]] | None = None
-) -> NDArray[np.bool_]:
+def _even_run(source: Source, start: Words, passes: Callable[[NDArray[np.int64]], Flags] | None = None) -> Flags:
     """Return whether a falling run of uniforms below ``start`` has even length: probability exp(-start).
 
     ``passes`` says of the runs with these numbers whether their next step counts; one of probability p makes it
@@ -257,7 +256,7 @@ def _even_run(
     return even
 
 
-def _keep_fraction(source: Source, k: NDArray[np.int64], x: Words) -> NDArray[np.bool_]:
+def _keep_fraction(source: Source, k: NDArray[np.int64], x: Words) -> Flags:
     """Return True with probability exp(-x(2k+x)/2): k + 1 events of probability exp(-x(2k+x)/(2k+2)) in a row."""
     kept = np.ones(k.size, dtype=bool)
     for turn in range(int(k.max()) + 1):
@@ -266,10 +265,10 @@ def _keep_fraction(source: Source, k: NDArray[np.int64], x: Words) -> NDArray[np
     return kept
 
 
-def _one_keep(source: Source, k: NDArray[np.int64], x: Words) -> NDArray[np.bool_]:
+def _one_keep(source: Source, k: NDArray[np.int64], x: Words) -> Flags:
     """Return True with probability exp(-x(2k+x)/(2k+2)): a falling run whose every step also passes (2k+x)/(2k+2)."""
 
-    def passes(running: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def passes(running: NDArray[np.int64]) -> Flags:
         share, twice = source.below(2 * k[running] + 2), 2 * k[running]
         return np.asarray((share < twice) | ((share == twice) & (source.digits(running.size) < x[running])))
 

@@ -19,11 +19,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import check_number
-
-Array = NDArray[np.float64]
 
 HIGHEST_STAKE = 0.75
 _STAKES = HIGHEST_STAKE * np.geomspace(1e-3, 1.0, 25)

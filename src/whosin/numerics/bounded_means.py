@@ -12,11 +12,10 @@ ln(2m/β). No assumption is made on the shape of the law.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def empirical_bernstein_upper(mean: ArrayLike, variance: ArrayLike, count: ArrayLike, log_term: float) -> Array:

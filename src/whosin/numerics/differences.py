@@ -20,13 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Counts
 from whosin.errors import InputError, check_number, check_whole
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Weights = tuple[float, float]
 
 _OUTSIDE = 1 / 50

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from whosin.arrays import Array
 
 
 def closeness_slopes(p: Array, q: Array, delta: float) -> Array:

@@ -15,12 +15,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import CalibrationError, InputError, check_number, check_probability
 from whosin.numerics.roots import largest_holding, smallest_holding
-
-Array = NDArray[np.float64]
 
 _CHUNK = 2**15
 _SMALL = 0.1

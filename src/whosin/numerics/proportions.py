@@ -14,11 +14,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_number
-
-Array = NDArray[np.float64]
 
 _SLACK = 1e-10
 """Relative outward rounding: some hundred times the error of the inverse incomplete beta function."""

@@ -23,11 +23,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array
 from whosin.errors import check_choice
 from whosin.numerics.gaussian_noise import laplace_noise_for, laplace_shift_divergence, noise_for, shift_divergence
 from whosin.numerics.roots import smallest_below
-
-Array = NDArray[np.float64]
 
 NOISES = ("gaussian", "norm_exponential")
 

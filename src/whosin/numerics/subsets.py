@@ -8,6 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError
 
 MAX_SUBSETS = 2**21
@@ -37,12 +38,12 @@ def masks_of_size(n: int, k: int) -> Masks:
     return np.sort(masks)
 
 
-def membership(masks: Masks, n: int) -> NDArray[np.bool_]:
+def membership(masks: Masks, n: int) -> Flags:
     """Return the matrix (subsets, records) that says who is in."""
     return ((masks[:, None] >> np.arange(n)) & 1).astype(bool)
 
 
-def members_by_rank(n: int, size: int, start: int, stop: int) -> NDArray[np.float64]:
+def members_by_rank(n: int, size: int, start: int, stop: int) -> Array:
     """Return the membership (stop - start, n), 0 or 1, of subsets by their ranks, in colexicographic order.
 
     A rank is C(c_size, size) + ... + C(c_1, 1) with c_size > ... > c_1 (the combinatorial number system).

@@ -21,9 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from whosin.arrays import Array
 
 _WIDE: Any = np.longdouble
 

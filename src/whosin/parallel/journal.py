@@ -20,11 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError
-
-Array = NDArray[np.float64]
 
 _START = b'\n{"whosin journal": 1, '
 """Every line begins so; the line feed in front ends what a crash left half written."""

@@ -10,12 +10,10 @@ noise or none, two laws of h bound what it tells of x, by data processing (docs/
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.finite_laws import closeness_epsilons
 from whosin.numerics.shift import equal_rows
-
-Array = NDArray[np.float64]
 
 
 def epsilons_among_equals(contributions: Array, k: int, delta: float) -> Array:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_number, short_repr
 from whosin.tables import numeric_records
 
 __all__ = ["clipped", "flattened", "totals", "train_size", "whose", "widest_distance"]
 
-Array = NDArray[np.float64]
 
 _ROUNDING = 2.0**-53
 

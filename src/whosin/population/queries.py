@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_number
 
 __all__ = ["Histogram", "RegressionMoments"]
 
-Array = NDArray[np.float64]
 
 MOST_CELLS = 10**5
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import finite_or_text
+from whosin.arrays import Array
 from whosin.guarantees import PMP, ApproxDP, PureDP
 from whosin.guarantees.base import Promised
 from whosin.numerics.rounding import at_least, at_most, percent_up
@@ -44,9 +44,9 @@ class PopulationPrivacy(Promised):
     """A valid worst-case limit over all records that the clipping allows, at most the label and at least the truth."""
     dp_on_records: PureDP | ApproxDP
     """The paper's ε(X): the same over adjacent data sets of this pool, an upper limit where it is not exact."""
-    per_record: NDArray[np.float64] = field(repr=False)
+    per_record: Array = field(repr=False)
     """One ε̃ per record, in the order of the records."""
-    per_record_lower: NDArray[np.float64] | None = field(repr=False)
+    per_record_lower: Array | None = field(repr=False)
     """Lower limits on each record's ε̃ where they are known (equal to per_record where it is exact)."""
     sensitivity: float | tuple[float, ...]
     """Largest change of the query (or of a candidate's loss) by replacing one record; one each for several queries."""

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import finite_or_text
+from whosin.arrays import Array
 from whosin.guarantees import MIP
 from whosin.guarantees.base import Promised
 from whosin.numerics.rounding import percent_down, percent_up
 from whosin.protection.together import JointCertificate, joined
-
-Array = NDArray[np.float64]
 
 NOT_PROTECTED = (
     "membership in the pool as a whole: the scale of the noise is a function of the pool, and whoever is not in the "

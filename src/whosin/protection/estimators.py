@@ -15,14 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError, InputTypeError, check_callable
 from whosin.protection.pool import LARGEST, Pool
 from whosin.tables import numeric_records
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 STATISTICS = ("mean", "sum", "median", "cov")
 
@@ -132,7 +129,7 @@ class Sum(Estimate):
     """Contributions of all records, summed over the drawn ones."""
 
     contributions: Array
-    average: bool | NDArray[np.bool_]
+    average: bool | Flags
     """Whether the sum is divided by the number of records drawn: for all of it, or for each column."""
     name: str
 

@@ -11,13 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError
 from whosin.protection.estimators import BlackBox
 from whosin.protection.pool import Pool
-
-Array = NDArray[np.float64]
 
 
 class Model(BlackBox):

@@ -15,15 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Indices
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
 from whosin.protection.sampled import CONFIDENT, Budget, Pilot, check_draws, pilot_size
 from whosin.protection.smallest_noise import ScaleTest
-from whosin.protection.training import Failure, Indices, Seed, Trainer, collect, run, seeds_of, subset_of
-
-Array = NDArray[np.float64]
+from whosin.protection.training import Failure, Seed, Trainer, collect, run, seeds_of, subset_of
 
 
 def trainings(draw: Draw, subsets: int) -> int:

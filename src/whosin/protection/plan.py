@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError
 from whosin.numerics.shift import lengths
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

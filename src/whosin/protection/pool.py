@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Indices
 from whosin.errors import InputError, InputTypeError
 from whosin.population.pool import train_size, whose
-
-Indices = NDArray[np.int64]
 
 LARGEST = 1e300
 """Larger numbers are refused: their sums and differences may be infinite."""

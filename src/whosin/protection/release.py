@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import (
     CalibrationError,
     InputError,
@@ -25,7 +26,7 @@ from whosin.guarantees import MIP
 from whosin.mechanisms.secure import SecureSource, SeededSource, Source, gaussian, gaussian_sampler, norm_exponential
 from whosin.numerics.shift import NOISES
 from whosin.parallel.journal import check_seeded
-from whosin.parallel.threads import check_jobs
+from whosin.parallel.threads import Progress, check_jobs
 from whosin.population.pool import totals
 from whosin.protection.certificate import Certificate, Release
 from whosin.protection.estimators import BlackBox, Sum
@@ -36,9 +37,7 @@ from whosin.protection.proved import from_adjacent_bound, from_ball, from_moment
 from whosin.protection.sampled import Budget, check_draws, from_subsets, pilot_ball, pilot_size, run_pilot
 from whosin.protection.several import Boxes, as_estimators
 from whosin.protection.sums import from_pairs
-from whosin.protection.training import Failure, Progress, Trainer
-
-Array = NDArray[np.float64]
+from whosin.protection.training import Failure, Trainer
 
 SENSITIVITIES = ("auto", "average", "moment")
 SPLITS = ("total", "relative")

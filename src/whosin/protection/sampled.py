@@ -18,8 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import CalibrationError
 from whosin.numerics.betting import draws_needed
 from whosin.numerics.shift import lengths
@@ -27,8 +27,6 @@ from whosin.protection.plan import Ball, Noise, Plan, check_centre
 from whosin.protection.proved import from_ball
 from whosin.protection.smallest_noise import ScaleTest
 from whosin.protection.training import Failure, Seed, Trainer, collect, run, seeds_of
-
-Array = NDArray[np.float64]
 
 CONFIDENT = "with confidence"
 _PILOT_BALL = 2.0

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError
 from whosin.protection.estimators import BlackBox, Function, Sum, as_estimator, as_numbers
 from whosin.protection.pool import Pool
-
-Array = NDArray[np.float64]
 
 
 def as_estimators(estimator: Any, records: Any) -> tuple[Sum | BlackBox, Pool]:

@@ -25,13 +25,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.betting import HIGHEST_STAKE, best_stake, log_wealth
 from whosin.numerics.roots import smallest_holding
 from whosin.numerics.shift import divergence
-
-Array = NDArray[np.float64]
 
 _FARTHEST = math.log(1e15)
 _STEP = math.log(16.0)

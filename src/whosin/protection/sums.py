@@ -13,15 +13,13 @@ tells nothing about the draw.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError
 from whosin.numerics.shift import AveragedShift, equal_rows, lengths
 from whosin.protection.estimators import Sum
 from whosin.protection.plan import Noise, Plan
 from whosin.protection.pool import Draw
-
-Array = NDArray[np.float64]
 
 _ROUNDINGS = 8.0 * 2.0**-53
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Indices
 from whosin.errors import InputError
 from whosin.parallel import tasks as parallel
 from whosin.parallel.fingerprint import fingerprint
@@ -20,9 +20,6 @@ from whosin.parallel.journal import Journal
 from whosin.protection.estimators import BlackBox, as_numbers
 from whosin.protection.pool import LARGEST, Draw, Pool
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Progress = Callable[[float], None]
 Seed = tuple[int, ...]
 
 

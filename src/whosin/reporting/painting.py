@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.numerics.rounding import about, at_least, at_most, clean, count
-
-Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 440.0, 300.0
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 30.0, 12.0, 56.0

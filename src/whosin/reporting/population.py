@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.rounding import about, at_least, at_most, clean, confidence, count, percent_up
 from whosin.population import PopulationPrivacy
 from whosin.reporting.audit import LEFT_OUT
@@ -95,7 +95,7 @@ def _picture(result: PopulationPrivacy) -> list[Block]:
     ]
 
 
-def _exposure(result: PopulationPrivacy, values: NDArray[np.float64]) -> Picture:
+def _exposure(result: PopulationPrivacy, values: Array) -> Picture:
     """Draw every record's parameter in rising order, below the limits for attackers who know everybody else."""
     known = values[np.isfinite(values)]
     edges = np.repeat(np.linspace(0.0, 1.0, len(values) + 1), 2)[1:-1][: 2 * len(known)]

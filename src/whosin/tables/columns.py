@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ class Column:
         return len(self.values)
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Flags:
         """Which cells are missing."""
-        gone: NDArray[np.bool_] = self.values < 0 if self.kind == "category" else np.isnan(self.values)
+        gone: Flags = self.values < 0 if self.kind == "category" else np.isnan(self.values)
         return gone
 
     def take(self, rows: NDArray[Any]) -> Column:
@@ -152,14 +153,14 @@ def _inexact(series: pl.Series) -> bool:
     return int(low) < -EXACT or int(high) > EXACT  # type: ignore[arg-type]
 
 
-def _floats(series: pl.Series) -> NDArray[np.float64]:
+def _floats(series: pl.Series) -> Array:
     import polars as pl
 
     floats = series.cast(pl.Float64)
     return (floats.fill_null(np.nan) if floats.null_count() else floats).to_numpy(writable=True)
 
 
-def _numbers(values: NDArray[np.float64], kind: Kind, holds: str, place: str = "") -> Column:
+def _numbers(values: Array, kind: Kind, holds: str, place: str = "") -> Column:
     """Rid numbers, which nobody else holds, of minus zero and odd kinds of NaN; refuse endless ones, if asked."""
     with np.errstate(over="ignore", invalid="ignore"):
         plain = np.add(values, 0.0, out=values)

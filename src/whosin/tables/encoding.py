@@ -11,14 +11,16 @@ memory has get no code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts, Single
 from whosin.errors import InputError, InputTypeError
+from whosin.parallel.threads import Progress
 from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
 from whosin.tables.scaling import Rules, ValueCounts, learn_rules, remarks, scaled_levels, smoothed_shares
@@ -27,11 +29,7 @@ from whosin.tables.stream import TableStream
 from whosin.tables.stream_columns import ColumnSurvey, SurveyedStream
 from whosin.tables.table import Table, new_digest
 
-Array = NDArray[np.float64]
-Single = NDArray[np.float32]
 Codes = NDArray[np.int32]
-Counts = NDArray[np.int64]
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +236,7 @@ def _learn(
 
 def _pooled(
     levels: Levels, counts: Counts, surveys: Sequence[tuple[ColumnSurvey, bool]]
-) -> tuple[Levels, Counts, Counts, NDArray[np.int64]]:
+) -> tuple[Levels, Counts, Counts, Counts]:
     """Return the values of all rows, how often each was learnt from, and seen in streams, and the places of the levels.
 
     ``counts`` says how often levels were seen in memory, and with each survey stands whether it is learnt from.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError
 from whosin.tables.columns import Column, Kind
 
@@ -24,7 +25,7 @@ class Levels:
     kind: Kind
     holds: str
     """What the cells are, in words."""
-    numbers: NDArray[np.float64]
+    numbers: Array
     """Distinct values of numbers and dates; empty for categories."""
     labels: tuple[str, ...]
     """Distinct labels of categories; empty for numbers and dates."""
@@ -68,7 +69,7 @@ class Levels:
         by_label = self.kind == "category" or column.holds == "nothing"
         return self._label_codes(column) if by_label else self._number_codes(column.values)
 
-    def _number_codes(self, values: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _number_codes(self, values: Array) -> NDArray[np.int32]:
         order = np.argsort(values)  # sorted values are looked up three times as fast
         rising = values[order]
         places = np.searchsorted(self.numbers, rising)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError
 
 
-def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -> NDArray[np.float64]:
+def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -> Array:
     """Return records as a float matrix, one row per record.
 
     Takes a list or array of numbers (one column), a matrix, or a data frame of numeric columns (anything with

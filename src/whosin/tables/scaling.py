@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts, Single
 from whosin.tables.levels import Levels
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 _LIMIT = 1e6
 _HEAVY = 100.0
 _MOST_RANKS = 65_536
@@ -62,7 +60,7 @@ def learn_rules(levels: Levels, counts: Counts) -> Rules | None:
     return Scaling.of(numbers, seen), Ranks.of(numbers, seen)
 
 
-def scaled_levels(levels: Levels, rule: Scaling | Ranks | None) -> NDArray[np.float32] | None:
+def scaled_levels(levels: Levels, rule: Scaling | Ranks | None) -> Single | None:
     """Return the scaled value of each level, 0 for a missing cell."""
     if rule is None:
         return None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError
 from whosin.tables.columns import EXACT, TRUTH, Column, Kind, column_from_series, nothing
 from whosin.tables.stream import TableStream
@@ -33,7 +34,7 @@ class ColumnSurvey:
     name: str
     kind: Kind
     holds: str
-    numbers: NDArray[np.float64]
+    numbers: Array
     """Distinct numbers or dates, rising; empty for categories."""
     labels: Any
     """Distinct labels as a polars series, rising; empty for numbers."""
@@ -233,7 +234,7 @@ class _Distinct:
         return self._none if self._kept is None else self._kept
 
 
-def _joined_numbers(parts: list[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _joined_numbers(parts: list[Any]) -> tuple[Array, NDArray[np.int64]]:
     values, counts = (np.concatenate(side) for side in zip(*parts, strict=True))
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]

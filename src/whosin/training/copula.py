@@ -8,9 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_whole
-
-Array = NDArray[np.float64]
 
 MOST_ROWS = 2**40
 """Most rows that can be asked for; the memory gives out long before."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import card
+from whosin.arrays import Array, Flags
 from whosin.errors import check_number, check_whole
 from whosin.guarantees import DPSGD
 from whosin.parallel.journal import check_seeded
@@ -23,7 +23,6 @@ from whosin.training.per_record_loss import check_layers, check_one_by_one
 from whosin.training.torch_model import TorchModel
 from whosin.training.torch_network import Network, one_thread, seeded
 
-Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 
 CHECKPOINTS = 100
@@ -172,7 +171,7 @@ class DPSGDAdapter(Network):
         return self._train(X, y, rng, None, progress)[0]
 
     def train_watching(
-        self, data: Side | None, canaries: Side, included: NDArray[np.bool_], rng: np.random.Generator
+        self, data: Side | None, canaries: Side, included: Flags, rng: np.random.Generator
     ) -> tuple[PrivateTraining, Array]:
         """Train on ``data`` and on the included canaries; return also a score of every canary.
 
@@ -190,9 +189,7 @@ class DPSGDAdapter(Network):
         )
         return training, scores[rest:]
 
-    def train_planted(
-        self, data: Side, included: NDArray[np.bool_], rng: np.random.Generator
-    ) -> tuple[PrivateTraining, Array]:
+    def train_planted(self, data: Side, included: Flags, rng: np.random.Generator) -> tuple[PrivateTraining, Array]:
         """Train on ``data`` with canaries that are gradients; return also a score of every canary.
 
         A canary is a gradient of the clipping norm along one weight, chosen at random; it is in a batch as a record is.

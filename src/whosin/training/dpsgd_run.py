@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, missing_extra
 from whosin.training.gradient_guess import batch_guess
 from whosin.training.torch_model import need_torch
@@ -22,7 +23,6 @@ from whosin.training.torch_network import Task, seeded
 if TYPE_CHECKING:
     from whosin.training.dpsgd import DPSGDAdapter
 
-Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
@@ -59,7 +59,7 @@ class Run:
         """Guess at every step which of these records, who are in it with these chances, are in the batch."""
         self.watched, self.chance, self.scores = task, chance, np.zeros(len(chance))
 
-    def plant(self, included: NDArray[np.bool_]) -> None:
+    def plant(self, included: Flags) -> None:
         """Let canaries take part that are no records but gradients of full norm, each along a weight of its own.
 
         They are orthogonal, so that none hides another; the promise covers every gradient of that norm.

@@ -14,9 +14,8 @@ does not: gradients of one task have much in common.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from whosin.arrays import Array
 
 _FLOOR = 1e-6
 """Least variance of the noise, as a share of the mean variance of the sum along a gradient: for runs without noise."""

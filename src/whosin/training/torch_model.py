@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
-
-Array = NDArray[np.float64]
 
 OUTPUTS = ("logits", "probabilities", "log_probabilities")
 

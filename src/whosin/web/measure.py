@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import shlex
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import AssumptionWarning, InputError
+from whosin.parallel.threads import Progress
 
 if TYPE_CHECKING:
     from whosin.auditing import Audit
     from whosin.tables import Table
 
-Progress = Callable[[float], None]
 Measured = tuple[dict[str, Any], dict[str, Any], str]
 
 LONGEST_HEAD = 100_000

@@ -19,16 +19,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Index
 from whosin.errors import InputError, check_number
 from whosin.numerics.roots import smallest_holding
 from whosin.risks import posterior_at
 from whosin.roc import Roc
 from whosin.worlds.game import Game, adjacent_pairs
 from whosin.worlds.world import World
-
-Array = NDArray[np.float64]
 
 _CURVE_POINTS = 801
 _FARTHEST = 1e100  # squares of larger numbers are no floats
@@ -150,7 +148,7 @@ class ContinuousGame(Game):
         return math.exp(epsilon) if epsilon < 709.0 else math.inf
 
 
-def _distinct(centres: Array, tolerance: float) -> tuple[Array, NDArray[np.intp]]:
+def _distinct(centres: Array, tolerance: float) -> tuple[Array, Index]:
     """Distinct centres; those within the tolerance of their left neighbour (sums up to rounding) are one."""
     values, which = np.unique(centres, return_inverse=True)
     group = np.concatenate([[0], np.cumsum(np.diff(values) > tolerance)])
@@ -296,11 +294,11 @@ class _GaussianMixtures(_Mixtures):
         nearest = self.centres[np.abs(self.centres - at).argmin()]
         return np.asarray(0.5 * (self.centres - nearest) * (2.0 * at - self.centres - nearest))
 
-    def _signs(self, height: Array, crossings: NDArray[np.intp]) -> NDArray[np.bool_]:
+    def _signs(self, height: Array, crossings: Index) -> Flags:
         """Whether p > γq on each stretch between crossings."""
         return np.concatenate([height[:1], height[crossings + 1]]) > 0
 
-    def _missed(self, height: Array, slope: Array, bend: Array, crossings: NDArray[np.intp]) -> float:
+    def _missed(self, height: Array, slope: Array, bend: Array, crossings: Index) -> float:
         """Largest mass that undetected pairs of zeros can hold."""
         step = self._STEP
         curvature = 1.25 * np.maximum(bend[:-1], bend[1:])
@@ -326,7 +324,7 @@ class _GaussianMixtures(_Mixtures):
             self._cache[key] = density, slope, bend
         return self._cache[key]
 
-    def _polish(self, weights: Array, low: Array, high: Array, rising: NDArray[np.bool_]) -> Array:
+    def _polish(self, weights: Array, low: Array, high: Array, rising: Flags) -> Array:
         """Zeros of Σ weights·φ(x - centre) in the brackets, by bisection to the last digit."""
         low, high = low.copy(), high.copy()
         for _ in range(60):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from whosin.answers import Said
+from whosin.arrays import Array, Flags
 from whosin.errors import ImplicationError, InputError, check_prior, check_probability
 from whosin.guarantees import MIP, PMP, ApproxDP, MembershipPrivacy, PureDP
 from whosin.guarantees.dp import dp_of
@@ -22,8 +23,6 @@ from whosin.worlds.world import World
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 
 class Game(Said, ABC):
@@ -77,9 +76,9 @@ class Game(Said, ABC):
         """Return the exact largest TPR - FPR on this record: the total variation between in and out."""
         return min(1.0, self._divergence(self._uncertain(record), 1.0, swapped=False))
 
-    def tpr_at(self, record: Any, fpr: ArrayLike) -> float | NDArray[np.float64]:
+    def tpr_at(self, record: Any, fpr: ArrayLike) -> float | Array:
         """Return the exact largest TPR on this record at each FPR."""
-        value: float | NDArray[np.float64] = self.roc(record).tpr(fpr)
+        value: float | Array = self.roc(record).tpr(fpr)
         return value
 
     def risk(self, record: Any, metric: str | Risk, prior: float | None = None) -> float:
@@ -285,7 +284,7 @@ def adjacent_pairs(world: World) -> Iterator[tuple[NDArray[np.int64], NDArray[np
     order = np.argsort(masks)
     ranked = masks[order]
 
-    def rows_of(wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def rows_of(wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Flags]:
         at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
         return order[at], ranked[at] == wanted
 

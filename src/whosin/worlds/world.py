@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError, InputTypeError, check_number, check_rates, check_records, check_whole
 from whosin.mechanisms.additive import AdditiveMechanism
 from whosin.mechanisms.base import CallableMechanism, FiniteMechanism, Law, Records
@@ -41,31 +42,31 @@ class World:
 
     universe: tuple[Any, ...]
     masks: NDArray[np.int64] = field(repr=False)
-    prior: NDArray[np.float64] = field(repr=False)
+    prior: Array = field(repr=False)
     kind: Kind = "explicit"
 
     @cached_property
-    def membership(self) -> NDArray[np.bool_]:
+    def membership(self) -> Flags:
         """The matrix (data sets, records) that says who is in."""
         return membership(self.masks, len(self.universe))
 
     @cached_property
-    def inclusion(self) -> NDArray[np.float64]:
+    def inclusion(self) -> Array:
         """The probability of each record to be in the data set."""
         return self.inside_mass / (self.inside_mass + self.outside_mass)
 
     @cached_property
-    def inside_mass(self) -> NDArray[np.float64]:
+    def inside_mass(self) -> Array:
         """The total prior of the data sets with each record; exactly zero where there are none."""
         return self.prior @ self.membership
 
     @cached_property
-    def outside_mass(self) -> NDArray[np.float64]:
+    def outside_mass(self) -> Array:
         """The total prior of the data sets without each record; exactly zero where there are none."""
         return self.prior @ ~self.membership
 
     @cached_property
-    def uncertain(self) -> NDArray[np.bool_]:
+    def uncertain(self) -> Flags:
         """Whether each record is in some data sets and not in others."""
         return (self.inside_mass > 0.0) & (self.outside_mass > 0.0)
 
@@ -282,7 +283,7 @@ def _check_size(count: int) -> None:
         raise InputError(f"universe must have at most {MAX_RECORDS} records, got {count}")
 
 
-def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArray[np.float64]:
+def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> Array:
     p = check_rates("probabilities", probabilities)
     if p.ndim == 0:
         p = np.full(len(records), float(p))
@@ -291,7 +292,7 @@ def _probabilities(records: tuple[Any, ...], probabilities: ArrayLike) -> NDArra
     return p
 
 
-def _product_prior(masks: NDArray[np.int64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+def _product_prior(masks: NDArray[np.int64], p: Array) -> Array:
     prior = np.ones(len(masks))
     for i, probability in enumerate(p):
         prior *= np.where((masks >> i) & 1, probability, 1.0 - probability)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, short_repr
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

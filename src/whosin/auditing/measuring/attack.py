@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts, Flags
 from whosin.auditing.measuring.cells import Cells, log_ratios, log_ratios_without, quantile_cells, symbol_cells
 from whosin.auditing.measuring.counts import ScoreCounts, count_by_cell, count_scores
 from whosin.auditing.measuring.experiment import Experiment
@@ -25,8 +25,6 @@ from whosin.auditing.measuring.learned import FEWEST, learn_score
 from whosin.numerics.differences import newcombe
 from whosin.risks import Linear
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 Judge = Callable[[ScoreCounts], Array]
 """What counts on the fit part say of each threshold; -inf where it is not allowed."""
 
@@ -168,7 +166,7 @@ class Attack:
         """Share of the held-out non-members accused."""
         return self.accused / self.non_members
 
-    def accuses(self, values: Array) -> NDArray[np.bool_]:
+    def accuses(self, values: Array) -> Flags:
         """Tell which values of the candidate's view are accused."""
         return np.asarray(self.candidate.score(values) >= self.threshold)
 
@@ -184,9 +182,9 @@ class Evidence:
     """Both parts of the data: candidates from the fit part, counts from the held-out part."""
 
     experiment: Experiment
-    fit_members: NDArray[np.bool_]
+    fit_members: Flags
     """Which members chose the attacks; the others are held out."""
-    fit_non_members: NDArray[np.bool_]
+    fit_non_members: Flags
     views: tuple[View, ...]
     candidates: tuple[Candidate, ...]
     _held: dict[int, HeldOut] = field(default_factory=dict)
@@ -312,7 +310,7 @@ def parts_of(experiment: Experiment) -> int:
     return 3 if experiment.columns[0].shape[1] == 1 else 2
 
 
-def _fit_part(size: int, parts: int, turn: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _fit_part(size: int, parts: int, turn: int, rng: np.random.Generator) -> Flags:
     chosen = np.zeros(size, dtype=bool)
     own = np.array_split(rng.permutation(size), parts)[turn]
     chosen[own[: size - 1]] = True

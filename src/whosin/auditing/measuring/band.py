@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import Said
+from whosin.arrays import Array
 from whosin.auditing.measuring.attack import Candidate, Evidence
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper, dkw_radius
 from whosin.numerics.rounding import at_least, at_most, confidence
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
 
 GRID = 32
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from whosin.arrays import Array, Counts
 
 SMALLEST_TAIL = 20
 """Tails are halved until a cell would hold fewer values than this."""

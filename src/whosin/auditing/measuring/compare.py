@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import card
+from whosin.arrays import Array
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.band import Band
 from whosin.auditing.measuring.counts import ScoreCounts
@@ -32,7 +32,6 @@ from whosin.guarantees.base import check_guarantee
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 from whosin.numerics.rounding import at_least, at_most
 
-Array = NDArray[np.float64]
 Rates = tuple[Array, Array]
 """FPRs and TPRs."""
 

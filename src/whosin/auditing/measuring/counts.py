@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 MOST_VERTICES = 2001
 

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.people import People, people_of
 from whosin.errors import InputError, InputTypeError, check_choice, check_prior, check_whole
 from whosin.tables.objects import is_missing
-
-Array = NDArray[np.float64]
 
 FEW = 64
 """Whole numbers with at most this many different answers count as symbols."""
@@ -226,7 +225,7 @@ def _check_exact(name: str, values: NDArray[Any], numbers: Array) -> None:
             )
 
 
-def _refuse(name: str, missing: NDArray[np.bool_]) -> None:
+def _refuse(name: str, missing: Flags) -> None:
     rows = np.flatnonzero(missing.reshape(len(missing), -1).any(axis=1))
     if rows.size:
         more = ", …" if rows.size > 5 else ""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Rows, Said, limits_by_column
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.attack import Attack, Evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment
@@ -28,8 +29,6 @@ from whosin.tables.objects import is_missing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 Labels = Mapping[str, "Coded"]
 
 MOST_VALUES = 1000

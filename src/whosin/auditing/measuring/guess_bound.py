@@ -36,13 +36,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.roots import largest_holding, smallest_holding
 from whosin.roc import Roc
 
-Array = NDArray[np.float64]
 Divergence = Callable[[float], float]
 
 LARGEST = 60.0

@@ -29,12 +29,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.roots import largest_holding
-
-Array = NDArray[np.float64]
 
 EACH = 0.25
 """Level, as a share of the error, at which ways are compared if none is the first."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring import guess_bound
 from whosin.auditing.measuring.compare import HeldAgainst
 from whosin.guarantees import ApproxDP, Guarantee, PureDP
@@ -27,9 +27,6 @@ from whosin.guarantees.dp import DifferentialPrivacy
 from whosin.numerics.proportions import clopper_pearson_lower
 from whosin.numerics.rounding import at_least, at_most
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 GRID = np.append(0.0, np.geomspace(1e-3, 50.0, 1000))
 """Values of ε that are looked at where δ > 0."""
@@ -106,7 +103,7 @@ def what_is_tested(guarantee: DifferentialPrivacy, *, fixed_size: bool) -> Teste
     return Tested("replace", plain, guarantee.replace_roc())
 
 
-def guess_counts(scores: Array, coins: Mask, trainings: int, alpha: float) -> tuple[int, int]:
+def guess_counts(scores: Array, coins: Flags, trainings: int, alpha: float) -> tuple[int, int]:
     """Return how many units to guess in and out: what would show the largest ε in so many trainings like these."""
     order = np.argsort(scores, axis=1, kind="stable")
     sides = np.take_along_axis(coins, order, axis=1)
@@ -175,7 +172,7 @@ class Guessed:
         return np.asarray((tail + more) * (1.0 + 1e-9))
 
 
-def guessed_units(scores: Array, coins: Mask, counts: tuple[int, int]) -> Guessed:
+def guessed_units(scores: Array, coins: Flags, counts: tuple[int, int]) -> Guessed:
     """Guess the highest scores of each training in and the lowest out."""
     inside, outside = counts
     sides = np.take_along_axis(coins, np.argsort(scores, axis=1, kind="stable"), axis=1)
@@ -184,7 +181,7 @@ def guessed_units(scores: Array, coins: Mask, counts: tuple[int, int]) -> Guesse
     return Guessed(tuple(right.tolist()), (inside + outside,) * trainings, (units,) * trainings)
 
 
-def guessed_pairs(scores: Array, coins: Mask, most: int, rng: np.random.Generator) -> Guessed:
+def guessed_pairs(scores: Array, coins: Flags, most: int, rng: np.random.Generator) -> Guessed:
     """Match members with outsiders at random, and guess the pairs whose scores differ most; equal scores are wrong."""
     found = []
     for wins in _pair_wins(scores, coins, rng):
@@ -194,7 +191,7 @@ def guessed_pairs(scores: Array, coins: Mask, most: int, rng: np.random.Generato
     return Guessed(right, guesses, pairs)
 
 
-def pair_count(scores: Array, coins: Mask, trainings: int, alpha: float, rng: np.random.Generator) -> int:
+def pair_count(scores: Array, coins: Flags, trainings: int, alpha: float, rng: np.random.Generator) -> int:
     """Return how many pairs to guess: what would show the largest ε in so many trainings like these."""
     wins = _pair_wins(scores, coins, rng)
     least = min(len(one) for one in wins)
@@ -205,7 +202,7 @@ def pair_count(scores: Array, coins: Mask, trainings: int, alpha: float, rng: np
     return int(sizes[int(np.argmax(clopper_pearson_lower(np.maximum(right, 0.0), guesses, alpha)))])
 
 
-def _pair_wins(scores: Array, coins: Mask, rng: np.random.Generator) -> list[Mask]:
+def _pair_wins(scores: Array, coins: Flags, rng: np.random.Generator) -> list[Flags]:
     """For each training, whether the member of each pair has the higher score, from the surest pair on."""
     found = []
     for score, sides in zip(scores, coins, strict=True):

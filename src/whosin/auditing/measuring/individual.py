@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Rows
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.attack import Candidate, Evidence
 from whosin.auditing.measuring.cells import coarser
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole
@@ -33,7 +34,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 FEWEST = 10
 """Fewest records of the fit part in a cell of a continuous query."""
@@ -67,10 +67,10 @@ class Individual(Rows):
     """
 
     index: NDArray[np.int64]
-    member: NDArray[np.bool_]
+    member: Flags
     score: Array
     cell: NDArray[np.int64]
-    counted: NDArray[np.bool_]
+    counted: Flags
     prior: float
     confidence_level: float
     roc: Roc

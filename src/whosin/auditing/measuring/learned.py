@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Index
 from whosin.parallel.one_thread import one_thread
-
-Array = NDArray[np.float64]
 
 FOLDS = 3
 FEWEST = 30
@@ -68,7 +67,7 @@ def _learned(
     return score, scores
 
 
-def _some(labels: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.intp]:
+def _some(labels: Flags, rng: np.random.Generator) -> Index:
     """Return the numbers of at most ``MOST`` records, so that the smaller side keeps what it can."""
     order = rng.permutation(len(labels))
     sides = order[labels[order]], order[~labels[order]]
@@ -139,7 +138,7 @@ class _Average:
         return np.asarray(self.shares @ [model.decision_function(x) for model in self.models])
 
 
-def _fit(features: Array, y: NDArray[np.bool_], penalty: float, start: Array) -> Array:
+def _fit(features: Array, y: Flags, penalty: float, start: Array) -> Array:
     """Maximise the penalised likelihood by Newton's method, each step halved until it improves."""
     ridge = np.full(features.shape[1], penalty)
     ridge[0] = 1e-6
@@ -173,18 +172,16 @@ def _features(x: Array, kind: int) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def _penalised(odds: Array, y: NDArray[np.bool_], weights: Array, ridge: Array) -> float:
+def _penalised(odds: Array, y: Flags, weights: Array, ridge: Array) -> float:
     return float(np.sum(np.logaddexp(0.0, np.where(y, -odds, odds))) + 0.5 * np.sum(ridge * weights**2))
 
 
-def _log_odds(y: NDArray[np.bool_]) -> float:
+def _log_odds(y: Flags) -> float:
     inside = int(y.sum())
     return math.log(inside / (len(y) - inside))
 
 
-def _in_folds(
-    x: Array, y: NDArray[np.bool_], folds: NDArray[np.int64], kinds: tuple[int, ...]
-) -> tuple[_Average, Array]:
+def _in_folds(x: Array, y: Flags, folds: NDArray[np.int64], kinds: tuple[int, ...]) -> tuple[_Average, Array]:
     """Return the average of the models fitted on all, and the scores of these records by models without them.
 
     A model's share is in proportion to its likelihood on the folds left out; one with less than ``LEAST`` has none. A
@@ -211,6 +208,6 @@ def _in_folds(
     return _Average(shares, models), np.asarray(shares @ [left_out[i] for i in kept])
 
 
-def _log_loss(scores: Array, y: NDArray[np.bool_]) -> float:
+def _log_loss(scores: Array, y: Flags) -> float:
     odds = scores + _log_odds(y)
     return float(np.sum(np.logaddexp(0.0, np.where(y, -odds, odds))))

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin import risks
+from whosin.arrays import Array
 from whosin.auditing.measuring.attack import Attack, Evidence, Gain, Judge
 from whosin.auditing.measuring.band import Band, band_of
 from whosin.auditing.measuring.counts import ScoreCounts
@@ -29,8 +29,6 @@ from whosin.auditing.measuring.splits import Splits
 from whosin.errors import InputError, check_number
 from whosin.risks import RatioMetric
 from whosin.roc import Roc
-
-Array = NDArray[np.float64]
 
 PPV = RatioMetric((0, 1, 0, 0, 0), (0, 1, 1, 0, 0), name="ppv")
 NPV = RatioMetric((0, 0, 0, 0, 1), (0, 0, 0, 1, 1), name="npv")

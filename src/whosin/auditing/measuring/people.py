@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Flags
 from whosin.errors import InputError, InputTypeError
 
 SEVERAL = "several"
@@ -59,7 +60,7 @@ class People:
         order = np.lexsort((np.arange(len(values)), -values, self.number))
         return np.asarray(order[self._starts])
 
-    def sides(self, included: NDArray[np.bool_], mend: str) -> NDArray[np.bool_]:
+    def sides(self, included: Flags, mend: str) -> Flags:
         """Return whether each person is in; ``mend`` says what to do if some are in with a part of their records."""
         some, every = self.pooled(included, "largest"), self.pooled(included, "smallest")
         split = np.flatnonzero(some & ~every)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Flags
 from whosin.auditing.measuring.run import audit
 from whosin.errors import InputError
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from whosin.auditing.measuring.audit import Audit
     from whosin.tables import Table
 
-Flags = NDArray[np.bool_]
 
 _TRUTH = {"1": True, "0": False, "true": True, "false": False, "yes": True, "no": False}
 _INDEX = ("", "index", "Unnamed: 0")

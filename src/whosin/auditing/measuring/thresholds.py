@@ -18,14 +18,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts
 from whosin.errors import InputError
 from whosin.numerics.differences import Weights, first_counts, newcombe
 from whosin.numerics.proportions import clopper_pearson_upper
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 _OFFSET = 1.0
 """Standard errors added to those of the level: more finds small clean groups, less finds weak shifts."""

@@ -7,12 +7,9 @@ were trained with which record, of the same shape. A higher score speaks for mem
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.errors import InputError, check_number, check_truth
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 LARGEST = 1e100
 """Largest size of a score: the squares of larger ones are no floats."""
@@ -20,7 +17,7 @@ SMALLEST = 1e-12
 """Smallest variance: scores that never change give 0 where the target agrees, and no 0/0."""
 
 
-def lira(target: Array, scores: Array, included: Mask) -> Array:
+def lira(target: Array, scores: Array, included: Flags) -> Array:
     """Return the log likelihood ratio of two normal laws, of models with and without each record (online LiRA).
 
     ln N(x; μ_in, σ²_in) - ln N(x; μ_out, σ²_out), the means being those of the record's models. Its variance is drawn
@@ -49,7 +46,7 @@ def lira(target: Array, scores: Array, included: Mask) -> Array:
     return np.asarray(laws[0] - laws[1])
 
 
-def lira_offline(target: Array, scores: Array, included: Mask) -> Array:
+def lira_offline(target: Array, scores: Array, included: Flags) -> Array:
     """Return -ln of the chance that a model without the record is as sure of it: one-sided, normal (offline LiRA).
 
     Only models without the record are used. Source and variance as for :func:`lira`.
@@ -68,7 +65,7 @@ def lira_offline(target: Array, scores: Array, included: Mask) -> Array:
     return np.asarray(-log_ndtr((_mean(scores, outside) - target) / np.sqrt(_variance(scores, outside))))
 
 
-def rmia(target: Array, scores: Array, included: Mask, *, a: float | None = None) -> Array:
+def rmia(target: Array, scores: Array, included: Flags, *, a: float | None = None) -> Array:
     """Return ln p(x|θ) - ln p(x), how much likelier the target finds the record than models do on average (RMIA).
 
     The scores are log odds, ln p/(1-p), of the record's label. p(x) is the mean over models with the record and those
@@ -99,11 +96,11 @@ def rmia(target: Array, scores: Array, included: Mask, *, a: float | None = None
     return np.asarray(log_expit(target) - np.log(np.maximum(typical, np.finfo(np.float64).tiny)))
 
 
-def _mean(values: Array, mask: Mask) -> Array:
+def _mean(values: Array, mask: Flags) -> Array:
     return np.asarray(np.sum(values, axis=0, where=mask) / mask.sum(axis=0))
 
 
-def _variance(scores: Array, mask: Mask) -> Array:
+def _variance(scores: Array, mask: Flags) -> Array:
     """Return each record's variance over these models, drawn towards the mean one.
 
     Let s² have d degrees of freedom and the variances mean v and relative variance r: then s²/v has mean 1 and variance
@@ -122,7 +119,7 @@ def _variance(scores: Array, mask: Mask) -> Array:
     return np.asarray(np.maximum((alike * typical + squares) / (alike + freedom), SMALLEST))
 
 
-def _checked(target: Array, scores: Array, included: Mask, *, inside: int) -> tuple[Array, Array, Mask]:
+def _checked(target: Array, scores: Array, included: Flags, *, inside: int) -> tuple[Array, Array, Flags]:
     target, scores = np.asarray(target, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if target.ndim != 1 or target.size == 0 or scores.ndim != 2 or scores.shape[1] != len(target):
         raise InputError(

@@ -8,8 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.auditing.measuring.asking import Answers, Query, ask
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
@@ -30,7 +30,6 @@ from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.training.adapters import row_count
 
-Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 Question = Callable[[Any, Any, Any], Any]
 

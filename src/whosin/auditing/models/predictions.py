@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
 from whosin.training.adapters import row_count
-
-Array = NDArray[np.float64]
 
 FLOOR = 1e-16
 """Smallest probability whose logarithm is taken: scaled logits lie within ±36.9."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.experiment import Experiment
 from whosin.auditing.measuring.learned import learn_score
@@ -38,8 +39,6 @@ from whosin.parallel.tasks import stream
 from whosin.risks import Risk
 from whosin.training.adapters import Adapter, as_adapter, row_count, take
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Query = Callable[[Any, Any, Any], Any]
 
 MOST_MODELS = 1_000_000
@@ -71,7 +70,7 @@ class ReferenceModels:
 
     scores: Array
     """Shape (models, queries, records): one query, or one per augmented copy of the records as well."""
-    included: Mask
+    included: Flags
     """Shape (models, records): whether the model was trained with the record."""
     X: Any = field(default=None, repr=False)
     y: Any = field(default=None, repr=False)
@@ -353,12 +352,12 @@ class ReferenceModels:
         a = known._tuned_level() if name == "rmia_offline" else None
         return np.asarray(np.mean([_single(name, *one, included, a) for one in _by_query(own, scores)], axis=0))
 
-    def _others(self, target: int) -> Mask:
+    def _others(self, target: int) -> Flags:
         """Return the models that are left when a target is not used, and none with its half or the opposite one."""
         same = self.included == self.included[target]
         return np.asarray(same.any(axis=1) & ~same.all(axis=1))
 
-    def _pseudo_targets(self) -> Iterator[tuple[Array, Array, Mask, Mask]]:
+    def _pseudo_targets(self) -> Iterator[tuple[Array, Array, Flags, Flags]]:
         """Yield own scores, others' scores, others' inclusion and own inclusion of some models taken for targets."""
         for place in np.unique(np.linspace(0, len(self.scores) - 1, PSEUDO_TARGETS).astype(int)):
             others = self._others(int(place))
@@ -383,7 +382,7 @@ class ReferenceModels:
         areas = np.array([[_auc(way, side) for way in ways(part)] for part, side in both])
         return ways(self._features(own, self.scores, self.included))[int(np.argmax(areas.sum(axis=0)))]
 
-    def _features(self, own: Array, scores: Array, included: Mask) -> Array:
+    def _features(self, own: Array, scores: Array, included: Flags) -> Array:
         columns = []
         for target, others in _by_query(own, scores):
             columns += [target, lira(target, others, included), lira_offline(target, others, included)]
@@ -467,7 +466,7 @@ def audit_with_references(
         raise InputTypeError(f"references must be ReferenceModels, got {type(references).__name__}")
     several = isinstance(target, Sequence) and len(target) > 0 and all(_is_number(one) for one in target)
     own = several or _is_number(target)
-    known: Mask | None = None
+    known: Flags | None = None
     if several:
         scores, known = _pooled(references, target, attack, rng, _people(references, person))
     else:
@@ -495,7 +494,7 @@ def audit_with_references(
 
 def _pooled(
     references: ReferenceModels, targets: Sequence[Any], attack: str, rng: Any, people: People | None
-) -> tuple[Array, Mask]:
+) -> tuple[Array, Flags]:
     """Return for each record the score by one of the targets, drawn by lot, and whether that one was trained with it.
 
     Scores of different targets have different scales, so each is replaced by its share of smaller ones.
@@ -514,7 +513,7 @@ def _people(references: ReferenceModels, person: Any) -> People | None:
     return references.people if person is None else people_in(person, references.included.shape[1])
 
 
-def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[NDArray[Any], NDArray[Any]] | None:
+def _owners(references: ReferenceModels, person: Any, members: Flags) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Return the identifiers of members and of non-members, where people are told apart from records."""
     people = _people(references, person)
     if people is None:
@@ -524,7 +523,7 @@ def _owners(references: ReferenceModels, person: Any, members: Mask) -> tuple[ND
     return names[members], names[~members]
 
 
-def _members(references: ReferenceModels, known: Mask | None, included: Any) -> Mask:
+def _members(references: ReferenceModels, known: Flags | None, included: Any) -> Flags:
     if known is not None and included is not None:
         raise InputError("included must be left out for a reference model, for which it is known")
     members = known if known is not None else check_truth("included", included, references.included.shape[1:])
@@ -541,7 +540,7 @@ def _by_query(own: Array, scores: Array) -> Iterator[tuple[Array, Array]]:
     return ((own[query], scores[:, query]) for query in range(len(own)))
 
 
-def _single(name: str, own: Array, scores: Array, included: Mask, a: float | None) -> Array:
+def _single(name: str, own: Array, scores: Array, included: Flags, a: float | None) -> Array:
     if name.startswith("rmia"):
         return rmia(own, scores, included, a=a)
     return (lira if name == "lira" else lira_offline)(own, scores, included)
@@ -553,7 +552,7 @@ def _largest_odds(scores: Array) -> float:
     return float(usual.max() + np.log(2.0)) if usual.size else SATURATED
 
 
-def _auc(scores: Array, member: Mask) -> float:
+def _auc(scores: Array, member: Flags) -> float:
     from scipy.stats import rankdata
 
     inside = int(member.sum())
@@ -566,7 +565,7 @@ class _Training:
 
     adapter: Adapter
     references: ReferenceModels
-    included: Mask
+    included: Flags
 
     def __call__(self, number: int) -> Array:
         known, rows = self.references, np.flatnonzero(self.included[number])
@@ -618,7 +617,7 @@ def _answers(model: Any, references: ReferenceModels) -> Array:
     return np.array(rows)
 
 
-def _halves(models: int, records: int, seed: int, people: People | None) -> Mask:
+def _halves(models: int, records: int, seed: int, people: People | None) -> Flags:
     """Return which model gets which record: a coin for each record (or person) and each pair of models."""
     units = records if people is None else len(people)
     rows = []

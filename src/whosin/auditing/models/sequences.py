@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_number, short_repr
 from whosin.tables import Table, as_table
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-3
 """How far above 0 a log probability may be: half precision rounds that much."""

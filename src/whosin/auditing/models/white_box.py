@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError
 from whosin.training.torch_model import TorchModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Rows
-
-Array = NDArray[np.float64]
+from whosin.arrays import Array, Single
 
 WORK = 150_000_000
 """Most comparisons of two cells."""
@@ -150,20 +149,20 @@ class ComparedColumns:
         return best.round(5)
 
 
-def _scale(column: NDArray[np.float32]) -> float:
+def _scale(column: Single) -> float:
     known = column[np.isfinite(column)].astype(np.float64)
     spread = float(known.std()) if len(known) else 0.0
     return spread if spread > 0.0 else 1.0
 
 
-def _apart(records: NDArray[np.float32], released: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+def _apart(records: Single, released: Single, scale: float) -> Single:
     """How much each record differs from each released row in one column, from 0 to 1; ``scale`` 0 for categories."""
     one, other = records[:, None], released[None, :]
     if scale == 0.0:
-        differ: NDArray[np.float32] = (one != other).astype(np.float32)
+        differ: Single = (one != other).astype(np.float32)
         return differ
     with np.errstate(invalid="ignore"):
-        apart: NDArray[np.float32] = one - other
+        apart: Single = one - other
         np.abs(apart, out=apart)
         apart /= np.float32(scale)
         np.minimum(apart, np.float32(1.0), out=apart)

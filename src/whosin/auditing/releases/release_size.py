@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import Rows, limits_by_column
+from whosin.arrays import Array
 from whosin.auditing.measuring.attack import Attack, collect_evidence
 from whosin.auditing.measuring.estimate import Estimate
 from whosin.auditing.measuring.experiment import Experiment
@@ -24,8 +24,6 @@ from whosin.numerics.differences import gain_lower, gain_upper, newcombe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

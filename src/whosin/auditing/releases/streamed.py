@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.auditing.releases.matching.match import Matcher, RowMatches
 from whosin.auditing.releases.release_size import sizes_up_to
 from whosin.parallel import tasks
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
+from whosin.parallel.threads import Progress
 from whosin.tables import TableEncoder
 from whosin.tables.stream_columns import SurveyedStream
-
-Array = NDArray[np.float64]
-Progress = Callable[[float], None]
 
 MOST_ROWS = 2**19
 """Most rows of a block that are compared at a time."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Flags
 from whosin.auditing.measuring.audit import Audit
 from whosin.auditing.measuring.compare import Comparison
 from whosin.auditing.measuring.experiment import Experiment
@@ -32,8 +33,6 @@ from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.tables.look import Preview
 from whosin.tables.roles import said
-
-Array = NDArray[np.float64]
 
 REFERENCE_LEVEL = 0.99
 """Confidence with which one side must stand in the reference more often than the other before a warning."""
@@ -486,7 +485,7 @@ def _pooled(experiment: Experiment, table: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate([who.pooled(side, "largest") for who, side in zip(experiment.people, sides, strict=True)])
 
 
-def _count(experiment: Experiment, flags: NDArray[np.bool_] | None) -> tuple[int, int] | None:
+def _count(experiment: Experiment, flags: Flags | None) -> tuple[int, int] | None:
     """How many of the members and of the non-members are flagged, by any of their records."""
     if flags is None:
         return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.asking import given_scores
 from whosin.auditing.measuring.groups import Coded
 from whosin.auditing.measuring.people import people_of
@@ -27,7 +28,7 @@ from whosin.auditing.releases.set_aside import Aside, number_aside, set_aside
 from whosin.auditing.releases.sides import Pool, holdout_problem
 from whosin.auditing.releases.streamed import match_stream, size_classes
 from whosin.errors import InputError, InputTypeError
-from whosin.parallel.threads import number_of_threads
+from whosin.parallel.threads import Progress, number_of_threads
 from whosin.tables import (
     Table,
     TableEncoder,
@@ -46,9 +47,7 @@ from whosin.tables.reading import TEXT, file_ending
 from whosin.tables.roles import ColumnChoice, as_numbers, key_columns, person_column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
 
-Array = NDArray[np.float64]
 Labels = dict[str, Coded]
-Progress = Callable[[float], None]
 
 MOST_CATEGORIES = 50
 """Most values of a column that is searched for exposed groups."""
@@ -108,9 +107,9 @@ class ReleaseAnswers:
     """Why the held-out rows were not held out."""
     sides_problem: str | None = None
     """The same, as far as the two sides and the reference say it without the release."""
-    copied: NDArray[np.bool_] | None = None
+    copied: Flags | None = None
     """Which records the release repeats word for word."""
-    nearly_copied: NDArray[np.bool_] | None = None
+    nearly_copied: Flags | None = None
     """Which it repeats in all cells but at most one; None for arrays and for fewer than three columns."""
     directed: bool = True
     """Whether larger answers are known to speak for membership."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.models.predictions import loss, predict
 from whosin.auditing.runs.one_run import Guesses, OneRunAudit, audit_one_run
 from whosin.errors import InputError, InputTypeError, WhosinError, check_probability, check_whole, spawned
 from whosin.training.adapters import as_adapter, row_count
 from whosin.training.dpsgd import DPSGDAdapter
 
-Array = NDArray[np.float64]
 Side = tuple[Any, Any]
 
 SCORES = ("loss", "gradients")
@@ -161,7 +161,7 @@ def _with_expected_batch(adapter: Any, records: float) -> Any:
 
 
 def _scores(
-    adapter: Any, base: Side | None, canaries: Side, included: NDArray[np.bool_], score: Any, rng: np.random.Generator
+    adapter: Any, base: Side | None, canaries: Side, included: Flags, score: Any, rng: np.random.Generator
 ) -> Array:
     if score == "gradients":
         if not isinstance(adapter, DPSGDAdapter):

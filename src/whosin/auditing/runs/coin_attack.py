@@ -17,12 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Single
 from whosin.parallel.one_thread import one_thread
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ATTACKS = ("auto", "linear")
 PRIOR_DF = 4.0
@@ -46,14 +43,14 @@ class _Sums:
     squares: tuple[Array, Array]
 
     @classmethod
-    def of(cls, answers: Array, coins: Mask) -> _Sums:
+    def of(cls, answers: Array, coins: Flags) -> _Sums:
         inside = coins.astype(np.float64)
         count = inside.sum(axis=0)[:, None]
         total, square = answers.sum(axis=0), (answers**2).sum(axis=0)
         sums, squares = np.einsum("tnq,tn->nq", answers, inside), np.einsum("tnq,tn->nq", answers**2, inside)
         return cls((count, len(answers) - count), (sums, total - sums), (squares, square - squares))
 
-    def without(self, answers: Array, coins: Mask) -> _Sums:
+    def without(self, answers: Array, coins: Flags) -> _Sums:
         """Leave one training out."""
         sides = coins[:, None].astype(np.float64), ~coins[:, None] * 1.0
         parts = (np.ones_like(answers[:, :1]), answers, answers**2)
@@ -97,7 +94,7 @@ class _Laws:
         means = middle + (1 - share) * gap, middle - share * gap
         return cls(means, (variances[0], variances[1]), gap / np.sqrt(pooled))
 
-    def features(self, answers: Array, main: int) -> NDArray[np.float32]:
+    def features(self, answers: Array, main: int) -> Single:
         """Ratio, z-score, gap and answer of each main query; mean and largest ratio of the others."""
         (m1, m0), (v1, v0) = self.means, self.variances
         ratio = (answers - m0) ** 2 / v0 / 2 - (answers - m1) ** 2 / v1 / 2 + 0.5 * np.log(v0 / v1)
@@ -127,7 +124,7 @@ class CoinAttack:
     O(trainings·units·queries) for the features; the learner sees at most 40,000 rows.
     """
 
-    def __init__(self, answers: Array, coins: Mask, main: int, kind: str = "auto") -> None:
+    def __init__(self, answers: Array, coins: Flags, main: int, kind: str = "auto") -> None:
         spread = answers[0].std(axis=0)
         self._centre, self._scale = answers[0].mean(axis=0), np.where(spread > 0.0, spread, 1.0)
         answers = (answers - self._centre) / self._scale
@@ -169,19 +166,19 @@ class _Corrected:
             max_iter=60, max_leaf_nodes=8, min_samples_leaf=100, early_stopping=False, random_state=0
         )
 
-    def fit(self, x: NDArray[np.float32], y: Mask) -> _Corrected:
+    def fit(self, x: Single, y: Flags) -> _Corrected:
         self._linear.fit(x, y)
         self._trees.fit(self._with_linear(x), y)
         return self
 
-    def decision_function(self, x: NDArray[np.float32]) -> Array:
+    def decision_function(self, x: Single) -> Array:
         return np.asarray(self._trees.decision_function(self._with_linear(x)))
 
-    def _with_linear(self, x: NDArray[np.float32]) -> Array:
+    def _with_linear(self, x: Single) -> Array:
         return np.column_stack([x, self._linear.decision_function(x)])
 
 
-def scores_ahead(answers: Array, coins: Mask, first: int, main: int, kind: str) -> Array:
+def scores_ahead(answers: Array, coins: Flags, first: int, main: int, kind: str) -> Array:
     """Return scores of the trainings from ``first`` on, each by an attack learned on earlier ones."""
     scores, known = np.empty((len(coins) - first, coins.shape[1])), first
     while known < len(coins):
@@ -193,7 +190,7 @@ def scores_ahead(answers: Array, coins: Mask, first: int, main: int, kind: str) 
     return scores
 
 
-def scores_crossed(answers: Array, coins: Mask, folds: int, main: int, kind: str) -> Array:
+def scores_crossed(answers: Array, coins: Flags, folds: int, main: int, kind: str) -> Array:
     """Return scores of all trainings, each by an attack learned on the other folds."""
     fold = np.arange(len(coins)) % folds
     scores = np.empty(coins.shape)

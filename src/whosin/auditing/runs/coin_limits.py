@@ -21,11 +21,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.roots import largest_holding
-
-Array = NDArray[np.float64]
 
 STAKES = np.array([0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.99])
 

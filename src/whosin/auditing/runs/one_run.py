@@ -27,9 +27,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from whosin.answers import Answer
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.experiment import FAR
 from whosin.auditing.measuring.guess_bound import curve_p_value, epsilon_lower, p_value, symmetric_divergence
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 __all__ = ["OneRunAudit", "OneRunComparison", "audit_one_run"]
 
-Array = NDArray[np.float64]
 Guesses = int | tuple[int, int]
 
 
@@ -93,7 +93,7 @@ class OneRunAudit(Answer):
     _suggested: Count | None = None
     """The way to guess that the scores suggest, by their two groups; only for δ = 0."""
     scores: Array | None = field(default=None, repr=False, compare=False)
-    included: NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
+    included: Flags | None = field(default=None, repr=False, compare=False)
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ def audit_one_run(
     return OneRunAudit(audit.epsilon_lower_at(delta), delta, best.guesses, best.right, *run)
 
 
-def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Array, NDArray[np.bool_]]:
+def _canaries(scores: ArrayLike, included: ArrayLike, person: Any) -> tuple[Array, Flags]:
     """Return score and coin of each canary: of each record, or of each person."""
     try:
         values = np.asarray(scores, dtype=np.float64)
@@ -388,7 +388,7 @@ def _way(item: Any, canaries: int) -> tuple[int, int]:
     return inside, outside
 
 
-def _count(sorted_inside: NDArray[np.bool_], inside: int, outside: int) -> Count:
+def _count(sorted_inside: Flags, inside: int, outside: int) -> Count:
     highest = sorted_inside[len(sorted_inside) - inside :]
     return Count(inside, outside, int(highest.sum()) + int(np.sum(~sorted_inside[:outside])))
 

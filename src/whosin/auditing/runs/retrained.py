@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Answer, Said, limits_by_column
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.attack import Gain
 from whosin.auditing.measuring.counts import count_scores
 from whosin.auditing.measuring.estimate import Estimate
@@ -35,8 +36,6 @@ from whosin.roc import Roc
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 FOLDS = 4
 WORST = 10
@@ -53,7 +52,7 @@ class Scores:
 
     answers: Array = field(repr=False)
     """Shape (trainings, units, queries)."""
-    coins: Mask = field(repr=False)
+    coins: Flags = field(repr=False)
     first: int
     ahead: Array = field(repr=False)
     pilot: Array = field(repr=False)
@@ -63,7 +62,7 @@ class Scores:
     kind: str
 
     @classmethod
-    def learn(cls, answers: Array, coins: Mask, main: int, kind: str) -> Scores:
+    def learn(cls, answers: Array, coins: Flags, main: int, kind: str) -> Scores:
         """Learn all attacks; see :mod:`whosin.auditing.runs.coin_attack` for their cost."""
         first = first_tested(len(coins))
         return cls(
@@ -78,7 +77,7 @@ class Scores:
         )
 
     @property
-    def tested(self) -> Mask:
+    def tested(self) -> Flags:
         """Coins of the trainings that are scored ahead."""
         return self.coins[self.first :]
 
@@ -88,7 +87,7 @@ class Scores:
         return CoinAttack(self.answers, self.coins, self.main, self.kind)
 
     @cached_property
-    def of_one_attack(self) -> tuple[Array, Mask]:
+    def of_one_attack(self) -> tuple[Array, Flags]:
         """Scores by the attack learned on the first half of the trainings, and the coins, of the second half."""
         half = max(self.first, len(self.coins) // 2)
         attack = CoinAttack(self.answers[:half], self.coins[:half], self.main, self.kind)
@@ -100,7 +99,7 @@ def first_tested(trainings: int) -> int:
     return max(8, trainings // 4)
 
 
-def realised(scores: Array, coins: Mask, value: Gain = ADVANTAGE, cut: float | None = None) -> Array:
+def realised(scores: Array, coins: Flags, value: Gain = ADVANTAGE, cut: float | None = None) -> Array:
     """Return TPR - FPR, or another value, in each training, known exactly; a constant guess where a side is empty.
 
     Accused are scores above ``cut``. Scores are log odds at fair coins, so they bring the best threshold for
@@ -514,7 +513,7 @@ _FAINT = (
 _NONE = "That does not show that there is none: other attackers, or more trainings, may find one."
 
 
-def _tpr(scores: Array, coins: Mask, fpr: float) -> float:
+def _tpr(scores: Array, coins: Flags, fpr: float) -> float:
     """Share of members above the j-th highest outsider, j = fpr·(outsiders + 1): at most ``fpr`` if nothing leaks."""
     outside = np.sort(scores[~coins])[::-1]
     place = int(fpr * (len(outside) + 1) * (1.0 + 1e-12))
@@ -600,7 +599,7 @@ class ReleaseExposure(Said):
     """Share of the trainings that leak as much or more."""
     exposure: Array = field(repr=False)
     """The attacker's probability of membership of every unit, at fair coins."""
-    included: Mask = field(repr=False)
+    included: Flags = field(repr=False)
     one_run: OneRunAudit
     """What the release says about the ε of the training, each unit being a canary."""
     unit: str

@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.answers import Rows
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.people import People
 from whosin.errors import check_whole
 from whosin.numerics.proportions import clopper_pearson_lower, clopper_pearson_upper
 
 if TYPE_CHECKING:
     from whosin.auditing.runs.retrained import Scores
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +135,7 @@ def individual_risks(
     return RetrainedIndividual(np.clip(risk, lower, upper), lower, upper, all_lower, all_upper, spread, error, names)
 
 
-def _most_right(answers: Array, coins: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _most_right(answers: Array, coins: Flags) -> NDArray[np.int64]:
     """Return for each unit the most right guesses of any threshold on any query, in either direction."""
     most = np.zeros(coins.shape[1], dtype=np.int64)
     trainings = len(coins)
@@ -154,7 +153,7 @@ def _most_right(answers: Array, coins: NDArray[np.bool_]) -> NDArray[np.int64]:
     return most
 
 
-def _shrunk(scores: Array, coins: NDArray[np.bool_], covariates: Array | None) -> tuple[Array, float, float]:
+def _shrunk(scores: Array, coins: Flags, covariates: Array | None) -> tuple[Array, float, float]:
     """Return risks, their spread, and the standard error of right guesses at these risks.
 
     (The error that shrinking leaves is below the spread whatever the data are, so it cannot tell whether risks differ.)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.measuring.people import People
 from whosin.auditing.models.generators.audit import train_copy
@@ -24,9 +25,6 @@ from whosin.auditing.releases.tables_to_answers import column_numbers
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import Table, TableEncoder, as_table, match_tables, numeric_records
 from whosin.training.adapters import Adapter, take
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ATTEMPTS = 3
 """How often a training that fails is tried, with the same coins and other seeds."""
@@ -223,7 +221,7 @@ class Trainings:
     seed: int
     balanced: bool
 
-    def coins(self, number: int) -> Mask:
+    def coins(self, number: int) -> Flags:
         """Return which units are in the training of that number."""
         return coins_of(self.seed, number, self.units, self.balanced)
 
@@ -260,7 +258,7 @@ class Trainings:
         return int(self.subject.main) * (1 if self.people is None else 2)
 
 
-def coins_of(seed: int, number: int, units: int, balanced: bool) -> Mask:
+def coins_of(seed: int, number: int, units: int, balanced: bool) -> Flags:
     """Return the coins of one training: fair and independent, or exactly half of the units."""
     draws = np.random.default_rng([seed, number, 1]).random(units)
     return draws < 0.5 if not balanced else np.argsort(np.argsort(draws)) < units // 2

@@ -11,13 +11,12 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import check_whole
 from whosin.numerics.subsets import members_by_rank
 from whosin.population.exponential.logits import WIDEST, centre, check_logits, check_size, log_sum_exp, merge_columns
-
-Array = NDArray[np.float64]
 
 
 def range_bound(logits: ArrayLike) -> tuple[float, Array]:

@@ -18,8 +18,8 @@ import os
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import (
     InputError,
     InputTypeError,
@@ -40,8 +40,6 @@ from whosin.population.exponential.two_outcomes import two_outcome_log_laws
 from whosin.population.pool import clipped, totals, train_size
 from whosin.population.result import PopulationPrivacy
 from whosin.tables import numeric_records
-
-Array = NDArray[np.float64]
 
 MOST_SUBSETS = 2 * 10**11
 AUTO_SUBSETS = 2 * 10**8

@@ -20,12 +20,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.population.exponential.adjacent import range_bound
 from whosin.population.exponential.game import Game
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,14 +15,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Index
 from whosin.numerics.bounded_means import empirical_bernstein_lower, empirical_bernstein_upper
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.limits import Ratios
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

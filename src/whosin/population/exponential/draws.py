@@ -28,10 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from whosin.arrays import Array, Index
 from whosin.population.exponential.game import Game
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 BATCH = 2**16
 """Draws times records that are worked on at once, roughly: what fits into the second-level cache."""

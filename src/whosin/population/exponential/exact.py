@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from importlib import metadata
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Index
 from whosin.errors import InputError, check_callable, check_choice, check_whole, missing_extra
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal
@@ -31,8 +32,6 @@ from whosin.parallel.threads import Progress, number_of_threads
 from whosin.population.exponential.kernels import fused_kernel, has_numba
 from whosin.population.exponential.logits import WIDEST, centre, check_logits, check_size, merge_columns
 from whosin.population.exponential.tasks import Problem
-
-Array = NDArray[np.float64]
 
 METHODS = ("auto", "fused", "blas", "direct")
 """Routes of :func:`subset_laws`: chosen for you; fused kernel (numba); matrix products (numpy); log domain."""
@@ -219,7 +218,7 @@ def _route(method: str, subsets: int, m: int, widest: float) -> str:
 
 
 def _laws(
-    log_inside: Array, log_outside: Array, log_total: Array, *, back: NDArray[np.intp], method: str, error: float
+    log_inside: Array, log_outside: Array, log_total: Array, *, back: Index, method: str, error: float
 ) -> SubsetLaws:
     log_inside, log_outside, log_total = log_inside[:, back], log_outside[:, back], log_total[back]
     return SubsetLaws(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+from whosin.arrays import Array, Index
 
 GENTLE = 300.0
 """Range of a record's logits up to which e^logit is tabulated; beyond, swaps are computed in the log domain."""

@@ -15,11 +15,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.population.exponential.logits import log_sum_exp
-
-Array = NDArray[np.float64]
 
 _ONE_THREAD = 2**18  # multiplications up to which OpenBLAS stays in the calling thread
 _TILE_WIDTH = 192  # columns of a tile of the kernel; with 4 rows and m = 10 the tile stays in the first-level cache

@@ -19,14 +19,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Index
 from whosin.population.exponential.certain_ranges import Caps
 from whosin.population.exponential.draws import Sums
 from whosin.population.exponential.game import Game
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 LARGEST_LAMBDA = 0.9
 

@@ -7,11 +7,10 @@ nothing; adding c_w to a candidate's logits of every record multiplies its weigh
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Index
 from whosin.errors import InputError, InputTypeError, check_whole
-
-Array = NDArray[np.float64]
 
 WIDEST = 600.0
 """Sums of centred logits up to which weights need no logarithms: e^±600 is normal, with room for sums of 2^53."""
@@ -53,7 +52,7 @@ def check_size(k: int, n_records: int) -> int:
     return k
 
 
-def merge_columns(table: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def merge_columns(table: Array) -> tuple[Array, Array, Index]:
     """Distinct columns in order of appearance, how often each occurs, and which of them each original column is."""
     places: dict[bytes, int] = {}
     back = np.array([places.setdefault(column.tobytes(), len(places)) for column in table.T], dtype=np.intp)

@@ -24,8 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Index
 from whosin.errors import check_confidence, check_number
 from whosin.parallel.threads import Progress
 from whosin.population.exponential.certain_ranges import Caps
@@ -35,9 +36,6 @@ from whosin.population.exponential.game import Game
 from whosin.population.exponential.limits import Ratios, limits, log_ratio
 from whosin.population.exponential.logits import check_logits, check_size
 from whosin.population.exponential.plan import Plan, draw, pilot_block, worth_drawing
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 SHARE_OF_DIFFERENCES = 0.9
 

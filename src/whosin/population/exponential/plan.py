@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import check_callable, check_rng, check_whole
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
@@ -112,7 +112,7 @@ class _Drawing:
 
     sampler: Sampler
 
-    def __call__(self, job: tuple[int, np.random.SeedSequence]) -> NDArray[np.float64]:
+    def __call__(self, job: tuple[int, np.random.SeedSequence]) -> Array:
         return self.sampler.block(*job).packed()
 
 

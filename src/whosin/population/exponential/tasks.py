@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.numerics.subsets import members_by_rank
 from whosin.population.exponential.kernels import blas_pair_sums, fused_pair_sums, log_pair_sums, row_parts
 from whosin.population.exponential.logits import log_sum_exp
-
-Array = NDArray[np.float64]
 
 _LONG_BLOCK = 2**14
 _TASK_SUBSETS = 2**25

@@ -25,9 +25,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Index
 from whosin.errors import InputError
 
-Array = NDArray[np.float64]
 ComplexArray = NDArray[np.complex128]
 
 ROUNDING = 2.0**-53
@@ -71,13 +71,13 @@ class Tilted:
         mean = offset + float(inside @ centred)
         return cls(centred, offset, k, tilt, level, inside, outside, deviation, mean, rounding)
 
-    def moment(self, records: NDArray[np.intp] | None) -> tuple[Array, Array]:
+    def moment(self, records: Index | None) -> tuple[Array, Array]:
         """ln of the mean of e^{-tS}, columns inside and outside (or one entry for all k-subsets), and errors."""
         angles, weights = self._angles()
         points = _Points(np.zeros(1), angles, np.zeros(len(angles), np.intp), np.arange(len(angles)), weights)
         return self._finish(self._multiply(points), records, 2.0 * math.exp(-TAIL))
 
-    def integral(self, records: NDArray[np.intp] | None, pole: int) -> tuple[Array, Array]:
+    def integral(self, records: Index | None, pole: int) -> tuple[Array, Array]:
         """ln of the mean of e^{-pole·S}/(1 + e^S), for a tilt between pole and pole + 1, and errors."""
         position = self.tilt - pole
         distance = min(position, 1.0 - position)
@@ -148,7 +148,7 @@ class Tilted:
                     points, smallest = points.only(alive), smallest[alive]
         return points
 
-    def _finish(self, points: _Points, records: NDArray[np.intp] | None, truncation: float) -> tuple[Array, Array]:
+    def _finish(self, points: _Points, records: Index | None, truncation: float) -> tuple[Array, Array]:
         """Sum the points, leaving out one record at a time, and undo the tilt."""
         n_records = len(self.steps)
         odds = np.logaddexp(0.0, self.level - self.tilt * self.steps)
@@ -218,8 +218,8 @@ class _Points:
 
     frequencies: Array
     angles: Array
-    at_frequency: NDArray[np.intp]
-    at_angle: NDArray[np.intp]
+    at_frequency: Index
+    at_angle: Index
     values: ComplexArray
     roughness: Array = field(init=False)
     turns: ComplexArray = field(init=False)
@@ -244,7 +244,7 @@ class _Points:
         points.roughness = np.concatenate([part.roughness for part in parts])
         return points
 
-    def only(self, keep: NDArray[np.bool_]) -> _Points:
+    def only(self, keep: Flags) -> _Points:
         """The points to keep."""
         points = _Points(self.frequencies, self.angles, self.at_frequency[keep], self.at_angle[keep], self.values[keep])
         points.roughness = self.roughness[keep]

@@ -21,12 +21,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Index
 from whosin.errors import InputError, InputTypeError, check_number, check_whole
 from whosin.population.exponential.tilted_subsets import ROUNDING, TAIL, Tilted, inclusion
-
-Array = NDArray[np.float64]
 
 _FARTHEST = 2.0  # saddle points are sought between -2 and 2; beyond, two terms of the series in e^-S are enough
 _REDO_ABOVE = 1e-10  # error estimate (at up to 1000 records) above which a record gets a tilt of its own
@@ -84,9 +83,7 @@ def two_outcome_log_laws(
     return logs[back.reshape(-1)], errors[back.reshape(-1)]
 
 
-def _check(
-    h: ArrayLike, offset: float, k: int, records: Iterable[int] | None
-) -> tuple[Array, float, int, NDArray[np.intp]]:
+def _check(h: ArrayLike, offset: float, k: int, records: Iterable[int] | None) -> tuple[Array, float, int, Index]:
     try:
         steps = np.array(h, dtype=np.float64)
     except (TypeError, ValueError):
@@ -120,7 +117,7 @@ class _Means:
     everyone: tuple[Array, Array]
 
 
-def _means(steps: Array, offset: float, k: int, records: NDArray[np.intp] | None) -> _Means:
+def _means(steps: Array, offset: float, k: int, records: Index | None) -> _Means:
     """Means over the k-subsets with and without each of the records, or (records None) over all k-subsets."""
     if k in (0, len(steps)):  # one subset
         total = math.fsum(steps) if k else 0.0

@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import (
     InputError,
     InputTypeError,
@@ -41,7 +41,6 @@ from whosin.population.sums.partners import partner_chances
 from whosin.population.sums.spectral import ENUMERATED, SubsetSumLaws
 from whosin.tables import numeric_records
 
-Array = NDArray[np.float64]
 Query = str | Callable[[Array], Any]
 Numbers = float | Sequence[float]
 

@@ -26,14 +26,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.population.sums.hermite import Draw, log_tails, sub_gaussian
 
 if TYPE_CHECKING:
     from whosin.population.sums.normal import Sizes
 
-Array = NDArray[np.float64]
 
 SPREADS = (1.0, 1.03, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 """κ: variances of the normal law that masses are compared with."""

@@ -35,15 +35,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Flags, Indices
 from whosin.errors import check_choice, check_confidence, check_number, check_probability, check_rng, check_whole
 from whosin.numerics.bounded_means import empirical_bernstein_upper
 from whosin.parallel.fingerprint import fingerprint
 from whosin.parallel.journal import Journal, check_seeded
 from whosin.parallel.tasks import stream
-from whosin.parallel.threads import number_of_threads
-from whosin.population.sums.pairwise import NOISES, Indices, Progress, check_pool, check_records, pairwise_epsilons
-
-Array = NDArray[np.float64]
+from whosin.parallel.threads import Progress, number_of_threads
+from whosin.population.sums.pairwise import NOISES, check_pool, check_records, pairwise_epsilons
 
 _GRID = 1024
 _CELLS = 256
@@ -342,7 +341,7 @@ def _record_ratios(plan: _Plan, batch: _Batch, record: int) -> Array:
     return ratios
 
 
-def _membership(plan: _Plan, batch: _Batch, record: int) -> NDArray[np.bool_]:
+def _membership(plan: _Plan, batch: _Batch, record: int) -> Flags:
     """Whether the record is in each subset, shape (draws, groups)."""
     place = batch.position[:, record]
     column, row = place // plan.rows, place % plan.rows

@@ -25,9 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from whosin.arrays import Array
 
 EXACT_DEGREES = 40
 """Degrees of ω whose coefficients are taken from integers, with their signs; above, a positive majorant is used."""

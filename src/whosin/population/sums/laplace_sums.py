@@ -26,9 +26,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from whosin.arrays import Array, Index
 
 _U = 2.0**-53
 _ARITHMETIC = 100.0 * _U
@@ -79,7 +78,7 @@ class _Side:
     right_slip: Array
 
     @classmethod
-    def of(cls, which: NDArray[np.intp], count: int, gaps: Array) -> _Side:
+    def of(cls, which: Index, count: int, gaps: Array) -> _Side:
         with np.errstate(divide="ignore"):
             logs = np.log(np.bincount(which, minlength=count) / len(which))
         left, left_slip = _accumulated(logs, gaps)

@@ -18,13 +18,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from whosin.population.sums.pairwise import Progress
+from whosin.arrays import Array, Flags, Indices
+from whosin.parallel.threads import Progress
 from whosin.population.sums.spectral import SubsetSumLaws
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 MOST_SOLVED = 1500
 """How many records are solved exactly at the most."""
@@ -82,7 +79,7 @@ class _Sweep:
         self.largest = 0.0
 
     @property
-    def solved(self) -> NDArray[np.bool_]:
+    def solved(self) -> Flags:
         return np.asarray(~np.isnan(self.epsilons[:, 1]))
 
     @property

@@ -28,15 +28,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array
 from whosin.errors import check_probability
 from whosin.numerics.gaussian_noise import epsilon_for
 from whosin.numerics.roots import smallest_holding
 from whosin.parallel.one_thread import one_thread
+from whosin.parallel.threads import Progress
 from whosin.population.sums.frequencies import largest_fourth, masses_beyond
 from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of
-from whosin.population.sums.pairwise import Progress, check_pool, in_units
-
-Array = NDArray[np.float64]
+from whosin.population.sums.pairwise import check_pool, in_units
 
 MOST_COLUMNS = 60
 """Fourth moments of the pool are a tensor with columns⁴ entries."""

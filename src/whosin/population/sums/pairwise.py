@@ -19,13 +19,14 @@ points from the chord in e^ε, of which δ_x is a convex function. Everything re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array, Flags, Indices
 from whosin.errors import InputError, InputTypeError, check_choice, check_number, check_probability, check_whole
 from whosin.numerics.gaussian_noise import (
     laplace_epsilon_for,
@@ -34,11 +35,7 @@ from whosin.numerics.gaussian_noise import (
     shift_divergence,
     shift_divergence_and_slope,
 )
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Progress = Callable[[float], None]
-"""Called with the share of the work that is done, up to 1."""
+from whosin.parallel.threads import Progress
 
 NOISES = ("gaussian", "laplace")
 EXACT_UP_TO = 3000
@@ -424,7 +421,7 @@ def _tolerance(epsilons: Array) -> Array:
     return 2e-12 * epsilons + 1e-15
 
 
-def _next(step: Array, here: Array, holds: NDArray[np.bool_], low: Array, high: Array) -> Array:
+def _next(step: Array, here: Array, holds: Flags, low: Array, high: Array) -> Array:
     """The Newton point; just above a converged one; the middle of the bracket if it leads outside."""
     step = np.where(holds, np.maximum(step, 0.0), step)
     converged = ~holds & (np.abs(step - here) <= 0.25 * _tolerance(here))

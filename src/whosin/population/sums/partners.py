@@ -14,11 +14,10 @@ of unity of Π(1 - p_i + p_i z)/((1 - p_x + p_x z)(1 - p_j + p_j z)): one matrix
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from whosin.arrays import Array
 from whosin.errors import InputError
-
-Array = NDArray[np.float64]
 
 MOST_RECORDS = 2000
 """Above, the matrix of partners is too large."""

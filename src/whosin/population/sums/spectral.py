@@ -44,12 +44,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Flags, Index, Indices
 from whosin.errors import InputError, check_choice, check_number, check_probability, check_whole
+from whosin.parallel.threads import Progress
 from whosin.population.sums.laplace_sums import LaplaceLaws, LaplaceSums
 from whosin.population.sums.pairwise import (
     NOISES,
-    Indices,
-    Progress,
     check_pool,
     check_records,
     in_units,
@@ -57,7 +57,6 @@ from whosin.population.sums.pairwise import (
     pairwise_epsilons,
 )
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 ENUMERATED = 2**18
@@ -366,7 +365,7 @@ class _Pairs:
         """The frequencies themselves."""
         return np.asarray(self.frequencies * step, dtype=np.float64)
 
-    def only(self, kept: NDArray[np.bool_], left_out: float) -> _Pairs:
+    def only(self, kept: Flags, left_out: float) -> _Pairs:
         """These pairs only; the zero frequency must be among them."""
         used, which = np.unique(self.which[kept], return_inverse=True)
         return _Pairs(self.count, self.frequencies[used], which, self.turns[kept], left_out)
@@ -498,7 +497,7 @@ class _Bound:
         length = np.minimum(np.abs(sums) * (1.0 + 1e-9) + 1e-4, n)
         return cls(sums, spread * length, 0.5 - setting.log_whole + log_damping - spread * n)
 
-    def choose(self, setting: _Setting, threshold: float) -> tuple[int, NDArray[np.intp], Array, float]:
+    def choose(self, setting: _Setting, threshold: float) -> tuple[int, Index, Array, float]:
         """How many frequencies can be looked at, which matter, how far from the sum's direction, and the loss."""
         needed = (math.log(threshold) - self.allowance) / self.spread
         needed[0] = -1.0  # all roots at frequency zero, by which the others are divided
@@ -525,7 +524,7 @@ def _choose_pairs(setting: _Setting) -> _Pairs:
     return _Pairs(count, kept[used], which, turns, loss)
 
 
-def _prune(setting: _Setting, pairs: _Pairs, product: Complex) -> tuple[_Pairs, NDArray[np.bool_]]:
+def _prune(setting: _Setting, pairs: _Pairs, product: Complex) -> tuple[_Pairs, Flags]:
     """Drop the smallest pairs, as long as that adds little to the loss, and frequencies beyond a limit on the pairs.
 
     Leaving a factor out divides by at least |1 - 2p|.

@@ -7,15 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_whole
 from whosin.training.torch_model import evaluating, need_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = NDArray[np.float64]
 
 MEMORY = 10
 """Steps that the approximation of the curvature remembers."""

@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.errors import InputError, check_number
 from whosin.training.torch_model import evaluating, need_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = NDArray[np.float64]
 
 BLOCK = 256
 """Records that are asked about at once."""

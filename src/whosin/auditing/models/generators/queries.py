@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.models.generators.latents import latent_distances, torch_modules
 from whosin.auditing.models.generators.likelihoods import AUTOENCODER, DIFFUSION, is_autoencoder, is_diffusion
 from whosin.auditing.releases.queries import arrays
 from whosin.auditing.releases.queries.arrays import ArrayRelease
 from whosin.errors import InputError, InputTypeError, WhosinError, short_repr
-
-Array = NDArray[np.float64]
 
 NAMES = (
     *("discriminator", "latent", "nearest", "monte_carlo", "hybrid", "max_discriminator", "discriminators"),

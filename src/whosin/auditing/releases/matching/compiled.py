@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Single
 from whosin.auditing.releases.matching.measures import SMALL, Batch, Columns, State, Targets
 from whosin.auditing.releases.matching.ordering import LEVELS, MISSING, Step, as_bytes, sorted_rows
 
@@ -71,8 +72,8 @@ class Tiles:
     batch: Batch
     bytes: NDArray[np.uint8]
     near: NDArray[np.uint8]
-    low: NDArray[np.float32]
-    high: NDArray[np.float32]
+    low: Single
+    high: Single
 
     @classmethod
     def of(cls, columns: Columns, batch: Batch, steps: Sequence[Step]) -> Tiles:
@@ -90,7 +91,7 @@ class Tiles:
         return cls(batch, laid, _near(laid, columns.others), low, high)
 
 
-def _ends(numbers: NDArray[np.float32], levels: NDArray[np.uint8]) -> tuple[NDArray[np.float32], ...]:
+def _ends(numbers: Single, levels: NDArray[np.uint8]) -> tuple[Single, ...]:
     low = np.full((numbers.shape[1], LEVELS + 1), np.inf, dtype=np.float32)
     high = np.full((numbers.shape[1], LEVELS + 1), -np.inf, dtype=np.float32)
     for column, (values, level) in enumerate(zip(numbers.T, levels.T, strict=True)):
@@ -132,7 +133,7 @@ def scan_compiled(columns: Columns, batches: Sequence[Tiles], targets: Targets, 
         yield
 
 
-def _soft_misses(columns: Columns, targets: Targets) -> NDArray[np.float32]:
+def _soft_misses(columns: Columns, targets: Targets) -> Single:
     """What a row at least misses of the soft weight if it is so many levels apart: (targets, numeric columns, APART).
 
     Rounded down. Bytes that are L levels apart are ranks more than (L - 1)·2/LEVELS apart.

@@ -21,12 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Flags, Index, Indices
 from whosin.errors import InputError
 from whosin.parallel.threads import Progress, run_tasks
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _ROWS = 256
 """Points of a task."""
@@ -101,16 +98,16 @@ class Products:
     tall: Array
     tiny: float
 
-    def reach(self, squares: Array, smallest: NDArray[np.intp]) -> Mask:
+    def reach(self, squares: Array, smallest: Index) -> Flags:
         """Which points may have a squared distance of at most this, given where ``low`` is smallest."""
         least = self.low[np.arange(len(self.low)), smallest]
         return np.asarray(least <= self._limits(squares - self.short + self.tiny, np.inf))
 
-    def within(self, squares: Array) -> Mask:
+    def within(self, squares: Array) -> Flags:
         """Which pairs may be within a squared distance."""
         return np.asarray(self.low <= self._limits(squares - self.short + self.tiny, np.inf)[:, None])
 
-    def surely_within(self, squares: Array) -> Mask:
+    def surely_within(self, squares: Array) -> Flags:
         """Which pairs are within a squared distance without a doubt."""
         return np.asarray(self.low <= self._limits(squares - self.tall - self.tiny, -np.inf)[:, None])
 
@@ -197,7 +194,7 @@ class Doubt(NamedTuple):
 def find_doubt(block: Block, points: Array, products: Products, squares: Array, *, count_sure: bool) -> Doubt:
     """Find the pairs that may be within the squared distances, but for those that surely are if these are counted."""
 
-    def judge(table: Products, limits: Array) -> tuple[Mask, Indices]:
+    def judge(table: Products, limits: Array) -> tuple[Flags, Indices]:
         within = table.within(limits)
         if not count_sure:
             return within, np.zeros(len(limits), dtype=np.int64)
@@ -214,7 +211,7 @@ def find_doubt(block: Block, points: Array, products: Products, squares: Array, 
     return Doubt(rows, block.start + places, sure)
 
 
-def _row_counts(mask: Mask) -> Indices:
+def _row_counts(mask: Flags) -> Indices:
     """How many entries of each row hold; a call for each row is quicker here than one along an axis."""
     return np.fromiter(map(np.count_nonzero, mask), dtype=np.int64, count=len(mask))
 

@@ -29,15 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Indices, Single
 from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
 from whosin.auditing.releases.matching.ordering import steps_of
 from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.tables.levels import row_ids
-
-Array = NDArray[np.float64]
-Single = NDArray[np.float32]
-Indices = NDArray[np.int64]
 
 METHODS = ("auto", "compiled", "plain")
 """Ways to scan: chosen for you; vectorised by numba; numpy. All give the same answers to the last digit."""

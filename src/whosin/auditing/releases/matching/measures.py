@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
-Single = NDArray[np.float32]
-Indices = NDArray[np.int64]
+from whosin.arrays import Array, Flags, Index, Indices, Single
+
 Tables = Sequence[ArrayLike | None]
 
 SMALL = 2.0**-512
@@ -29,7 +28,7 @@ _ROWS, _WIDTH = 64, 512
 class Columns:
     """The columns, numeric ones last: ``order`` gives their old places; weights by code, and those of numeric ones."""
 
-    order: NDArray[np.intp]
+    order: Index
     weights: list[Array]
     numbers: list[Single]
     ranks: list[Single]
@@ -113,7 +112,7 @@ class State:
         power, rest = np.zeros(count, dtype=np.int64), np.ones(count)
         return cls(none, np.full(count, -1.0), none.copy(), power, rest, far, none.copy(), far.copy())
 
-    def part(self, rows: slice | NDArray[np.intp]) -> State:
+    def part(self, rows: slice | Index) -> State:
         """Return some targets: a view for a slice, a copy for indices."""
         return State(*(getattr(self, one.name)[rows] for one in fields(self)))
 
@@ -163,7 +162,7 @@ class State:
         return np.asarray(-math.log(SMALL) * self.power - np.log(self.rest))
 
 
-def _before(a: NDArray[Any], a_next: NDArray[Any], b: NDArray[Any], b_next: NDArray[Any]) -> NDArray[np.bool_]:
+def _before(a: NDArray[Any], a_next: NDArray[Any], b: NDArray[Any], b_next: NDArray[Any]) -> Flags:
     """Whether pairs of numbers come before others, by the first of the pair and then by the second."""
     return np.asarray((a < b) | ((a == b) & (a_next < b_next)))
 

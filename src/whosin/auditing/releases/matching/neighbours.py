@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from whosin.arrays import Array, Index, Indices
 from whosin.auditing.releases.matching.distance_blocks import Block, Data, find_doubt, sweep
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 _LAST = 2**62
 
@@ -146,7 +144,7 @@ def _summed(
     return sums
 
 
-def _near_the_smallest(table: NDArray[Any], k: int) -> NDArray[np.intp]:
+def _near_the_smallest(table: NDArray[Any], k: int) -> Index:
     """Places of k entries in each row, the smallest ones or nearly so: the smallest of pieces of the row."""
     pieces = 16 * k
     width = table.shape[1] // pieces

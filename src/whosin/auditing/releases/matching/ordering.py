@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.auditing.releases.matching.measures import Array, Columns, Targets
+from whosin.arrays import Array, Index, Single
+from whosin.auditing.releases.matching.measures import Columns, Targets
 
 LEVELS = 190
 MISSING = 255
@@ -30,7 +31,7 @@ Step = tuple[int, int, int]
 """A column, how many of its bits came before, and how many there are with this step."""
 
 
-def as_bytes(columns: Columns, codes: NDArray[np.int32], ranks: NDArray[np.float32]) -> NDArray[np.uint8]:
+def as_bytes(columns: Columns, codes: NDArray[np.int32], ranks: Single) -> NDArray[np.uint8]:
     """Return a byte for each cell: equal cells have equal bytes, and levels rise with ranks."""
     found = np.empty(codes.shape, dtype=np.uint8)
     found[:, : columns.others] = (codes[:, : columns.others] + 1) & 255
@@ -39,7 +40,7 @@ def as_bytes(columns: Columns, codes: NDArray[np.int32], ranks: NDArray[np.float
     return found
 
 
-def sorted_rows(columns: Columns, table: NDArray[np.uint8], steps: Sequence[Step]) -> NDArray[np.intp]:
+def sorted_rows(columns: Columns, table: NDArray[np.uint8], steps: Sequence[Step]) -> Index:
     """Order rows of bytes by steps, as many as 63 bits hold."""
     key, used = np.zeros(len(table), dtype=np.int64), 0
     for column, before, bits in steps:
@@ -89,7 +90,7 @@ def _told(columns: Columns, targets: Targets, levels: NDArray[np.uint8], column:
     return found
 
 
-def _apart(numbers: NDArray[np.float32], groups: NDArray[np.intp], count: int) -> Array:
+def _apart(numbers: Single, groups: Index, count: int) -> Array:
     """How far each number is from the range of each group; a missing one is infinitely far from all but its own."""
     low, high = np.full(count, np.inf), np.full(count, -np.inf)
     np.fmin.at(low, groups, numbers)

@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.releases.matching.neighbours import ball_log_sums, counts_within, nearest
 from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
-
-Array = NDArray[np.float64]
 
 DEFAULT = ("nearest", "nearest_ratio", "ball")
 """What "auto" asks of arrays; a learned score combines the answers."""

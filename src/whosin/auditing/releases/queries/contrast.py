@@ -19,15 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Counts
 from whosin.errors import InputError
 from whosin.parallel.one_thread import one_thread
 from whosin.tables import Table
 from whosin.tables.columns import Column
 from whosin.tables.levels import Levels
 from whosin.tables.scaling import learn_rules
-
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 MOST_ROWS = 20_000
 """Most released rows, and most reference rows, that are looked at."""
@@ -41,7 +39,7 @@ ROUNDS = 100
 """Trees of the classifier."""
 
 
-def sample_of(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def sample_of(rows: int, rng: np.random.Generator) -> Counts:
     """Return the numbers of the rows that are looked at, rising: all of them, or some at random."""
     if rows <= MOST_ROWS:
         return np.arange(rows)

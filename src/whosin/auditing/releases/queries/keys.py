@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.tables import Table, TableStream, as_table
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class RepeatedKeys:
     """What the release repeats of the records' keys and texts."""
 
-    rarity: NDArray[np.float64]
+    rarity: Array
     """For each record the sum of -ln(share of the released rows with its value) over the columns that repeat it."""
     repeated: tuple[str, ...]
     """The columns in which the release repeats a value of any record."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array
 from whosin.auditing.measuring.asking import Query
 from whosin.auditing.releases.matching.match import RowMatches, match_rows
 from whosin.auditing.releases.queries.contrast import Contrast
@@ -24,7 +25,6 @@ from whosin.errors import InputError
 from whosin.parallel.tasks import by_rows
 from whosin.tables.scaling import ValueCounts
 
-Array = NDArray[np.float64]
 Cells = NDArray[np.int32]
 
 DEFAULT = (

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Indices
 from whosin.auditing.releases.sides.labels import fisher
-
-Indices = NDArray[np.int64]
 
 LEVEL = 0.001
 """Chance of calling an honest holdout none."""

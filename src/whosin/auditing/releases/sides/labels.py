@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from whosin.arrays import Array, Flags
 
 DRAWS = 999
 """Random labellings: the smallest p-value is 0.001."""

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Indices
 from whosin.auditing.releases.queries import arrays as array_queries
 from whosin.auditing.releases.queries import tables as table_queries
 from whosin.tables.levels import row_ids
 from whosin.tables.scaling import smoothed_shares
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Pool:
     """With ``cells``: for each column the scaled number of each code (NaN if missing), None for categories."""
     rows: Array | None = None
     """Of plain arrays, instead of ``cells``: the numbers themselves."""
-    people: NDArray[np.int64] | None = None
+    people: Indices | None = None
     """The person of each row; nobody stands on both sides. Without it, each row is a person."""
     n_jobs: int | None = None
 
@@ -55,7 +53,7 @@ class Pool:
         return np.unique(self.people, return_inverse=True)[1].astype(np.int64)
 
     @cached_property
-    def inside(self) -> NDArray[np.bool_]:
+    def inside(self) -> Flags:
         """Whether each person stands on the training side."""
         sides = np.zeros(int(self.units.max()) + 1, dtype=bool)
         sides[self.units[: self.split]] = True

@@ -6,18 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import Said
+from whosin.arrays import Array, Flags, Indices
 from whosin.auditing.measuring.learned import FEWEST
 from whosin.auditing.releases.sides.labels import LargestGap, labellings, largest_gap
 from whosin.auditing.releases.sides.pool import Pool
 from whosin.auditing.releases.sides.scores import MOST_CELLS, Scores, column_scores, learn_sides, ranks
 from whosin.parallel.one_thread import one_thread
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 LEVEL = 0.01
 """Chance of a false alarm."""

@@ -7,17 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from whosin.answers import Said
+from whosin.arrays import Array, Flags, Indices
 from whosin.auditing.measuring.learned import FEWEST
 from whosin.auditing.releases.sides.labels import pairs_alike
 from whosin.auditing.releases.sides.pool import Pool
 from whosin.auditing.releases.sides.scores import chances_inside, column_scores
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 LEVEL = 0.001
 """Chance of a false alarm."""

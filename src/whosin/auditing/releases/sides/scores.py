@@ -6,15 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from whosin.arrays import Array, Flags, Indices
 from whosin.auditing.measuring.learned import learn_score
 from whosin.auditing.releases.sides.pool import Pool
 from whosin.parallel.one_thread import one_thread
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Indices = NDArray[np.int64]
 
 MOST_CELLS = 4_000_000
 """Most cells that are looked at; of wider arrays random columns are."""
