@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError
+
+Array = NDArray[np.float64]
 
 NAMES = ("count", "histogram", "quantiles", "regression")
 _EXAMPLES = {"--edges": "0,18,65,120 (public limits of the cells)", "--quantiles": "0.25,0.5,0.75"}

@@ -20,7 +20,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_choice
 from whosin.tables.cells import read_texts
 from whosin.tables.dialect import Dialect
@@ -135,7 +134,7 @@ def read_table(
 class Numbers(NamedTuple):
     """Numeric columns of a file; made by :func:`read_numeric`."""
 
-    records: Array
+    records: NDArray[np.float64]
     names: list[str]
     dropped: int
     """Rows with gaps that were left out."""
@@ -388,7 +387,9 @@ def _load_array(path: Path) -> NDArray[np.generic]:
     return arrays[0]
 
 
-def _numbers(found: _Read, name: str, path: Path, gaps: str, labels: Sequence[str] | None = None) -> Array:
+def _numbers(
+    found: _Read, name: str, path: Path, gaps: str, labels: Sequence[str] | None = None
+) -> NDArray[np.float64]:
     import polars as pl
 
     series = found.series[name]

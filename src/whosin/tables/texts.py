@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.arrays import Array
 from whosin.errors import InputError, InputTypeError, check_callable, check_whole
 
+Array = NDArray[np.float64]
 Codes = NDArray[np.uint64]
 
 
