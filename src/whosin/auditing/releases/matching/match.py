@@ -1,4 +1,4 @@
-"""How well released rows match each target: most equal cells, rarest equal cells, nearest rows, copies.
+"""How well released rows match each target: most, and rarest, equal cells, runs of them, nearest rows, copies.
 
 A row is a tuple of cell codes, one a column; equal codes are equal values. A column carries tables indexed by its code:
 a weight, -ln of the share p of the value, and, if it is numeric, a number, scaled so that a difference of 1 is the
@@ -9,6 +9,7 @@ target t and a released row s
 * weight(t, s)   = Σ over columns with equal codes of the weight of t;
 * soft(t, s)     = the same, but of numeric columns Σ -ln min(1, p + |rank of t - rank of s|): what is nearly equal
   counts almost as much as what is equal, if few values lie between;
+* run(t, s)      = the largest weight of neighbouring columns with equal codes;
 * distance(t, s) = Σ over numeric columns of min(|a - b|, 1) + number of other columns with different codes
 
 (Gower's distance, unnormalised, if numbers are scaled by their range). A missing number is NaN: 1 from every number and
@@ -31,6 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
 from whosin.auditing.releases.matching.ordering import steps_of
+from whosin.auditing.releases.matching.runs import heaviest_runs
 from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.tables.levels import row_ids
@@ -83,6 +85,7 @@ class RowMatches:
     distance_index: Indices
     second_distance: Array
     copies: Indices
+    run: Array
     by_prefix: PrefixMatches | None
 
 
@@ -230,6 +233,8 @@ class Matcher:
         self._last = int(rows[-1])
         codes = np.ascontiguousarray(cells[:, self._columns.order], dtype=np.int32)
         batch = Batch(codes, numbers.astype(np.float32), ranks.astype(np.float32), rows)
+        run = heaviest_runs(self._cells, codes, self._columns.weights, np.argsort(self._columns.order))
+        np.maximum(self._state.run, run, out=self._state.run)
         pieces, kept = self._pieces(batch, ends)
         scan: Any = scan_plain
         if self._compiled:
@@ -323,6 +328,7 @@ class Matcher:
             state.distance_index,
             state.second,
             self._copies.counts()[back],
+            state.run,
             by_prefix,
         )
 
