@@ -153,8 +153,8 @@ class Matcher:
     -----
     O(targets · rows · columns), but most pairs are passed over (:mod:`whosin.auditing.releases.matching.compiled`):
     with numba about 3 ns a pair at 15 columns and 2 ns at 42, and some 3 µs a target and batch; without, every pair is
-    evaluated, in about 0.1 µs. Memory: a batch three times, 4 bytes for each of its cells, and 70 bytes a target, and
-    again for each prefix.
+    evaluated, in about 0.1 µs. Memory: a batch four times and the targets twice, 4 bytes for each of their cells, and
+    80 bytes a target, and again for each prefix.
 
     Raises
     ------
@@ -233,8 +233,6 @@ class Matcher:
         self._last = int(rows[-1])
         codes = np.ascontiguousarray(cells[:, self._columns.order], dtype=np.int32)
         batch = Batch(codes, numbers.astype(np.float32), ranks.astype(np.float32), rows)
-        run = heaviest_runs(self._cells, codes, self._columns.weights, np.argsort(self._columns.order))
-        np.maximum(self._state.run, run, out=self._state.run)
         pieces, kept = self._pieces(batch, ends)
         scan: Any = scan_plain
         if self._compiled:
@@ -249,18 +247,23 @@ class Matcher:
                 if keep is not None:
                     keep.part(part).set(state)
 
+        def look_for_runs() -> None:
+            run = heaviest_runs(self._cells, codes, self._columns.weights, np.argsort(self._columns.order))
+            np.maximum(self._state.run, run, out=self._state.run)
+
         count = len(self._cells)
         chunk = min(_CHUNK, -(-count // (4 * self._threads)))
         chunks = [slice(start, min(start + chunk, count)) for start in range(0, count, chunk)]
+        jobs = [look_for_runs, *(partial(work, part) for part in chunks)]
         finished = 0
 
         def done() -> None:
             nonlocal finished
             finished += 1
             if progress is not None:
-                progress(finished / len(chunks))
+                progress(finished / len(jobs))
 
-        run_tasks([partial(work, part) for part in chunks], self._threads, done)
+        run_tasks(jobs, self._threads, done)
 
     def _pieces(self, batch: Batch, ends: Sequence[int]) -> tuple[list[Any], list[State | None]]:
         """Cut a batch where prefixes end, count its copies, and make room for the answers over each prefix."""
