@@ -21,7 +21,7 @@ depend on how they are cut.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
@@ -254,7 +254,7 @@ class Matcher:
         count = len(self._cells)
         chunk = min(_CHUNK, -(-count // (4 * self._threads)))
         chunks = [slice(start, min(start + chunk, count)) for start in range(0, count, chunk)]
-        jobs = [look_for_runs, *(partial(work, part) for part in chunks)]
+        jobs: list[Callable[[], None]] = [look_for_runs, *(partial(work, part) for part in chunks)]
         finished = 0
 
         def done() -> None:
