@@ -380,6 +380,7 @@ ROWS = {
     "release other labels": lambda: wi.audit_synthetic(
         *({"a": [word] * 20, "x": list(range(20))} for word in "ppq"), rng=0
     ),
+    "release other unit": lambda: wi.audit_synthetic(*({"x": [k * (i % 7) for i in range(40)]} for k in (1, 1, 50))),
     "release constant": constant_release,
     "release columns": lambda: release(synthetic=frame(RECORDS).rename({"a": "z"})),
     "release kinds": lambda: release(synthetic=frame(RECORDS).with_columns(a=pl.lit("x"))),

@@ -1,6 +1,7 @@
 """``whosin audit --generator``: training again from the command line."""
 
 import json
+import sys
 
 import numpy as np
 import polars as pl
@@ -48,6 +49,7 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "retrained_models.py").write_text(MODELS)
     (tmp_path / "broken_models.py").write_text("x = unknown")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
     return tmp_path
 
 
@@ -64,6 +66,13 @@ def test_every_way_to_name_a_generator(place, name):
     assert answer["verdict"]["state"] == "leak"
     assert answer["trainings"] == 16
     assert answer["units"] == 40
+
+
+def test_processes_find_the_module_too(place):
+    """Only its own folder has it, which is in no path of the workers but that of the command."""
+    found = run("--generator", "retrained_models:make", "--jobs", "2", "--json")
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["verdict"]["state"] == "leak"
 
 
 def test_words_report_people_and_promise(place):

@@ -1,5 +1,6 @@
 """Tasks here, in threads, in processes and through any backend: the same results, errors as they are, nothing lost."""
 
+import importlib
 import itertools
 import os
 import threading
@@ -245,8 +246,14 @@ def gone(item):
     return float(item)
 
 
-def test_a_worker_that_is_gone_and_work_that_cannot_be_sent():
+def test_a_worker_that_is_gone_and_work_that_cannot_be_sent(tmp_path, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def own(item):\n    return item\n")
+    with monkeypatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        own = importlib.import_module("only_here").own
     with on("loky"):
+        with pytest.raises(InputError, match=r"modules that are found there.*No module named 'only_here'"):
+            run(own, range(4))
         with pytest.raises(WhosinError, match=r"a worker process ended in the middle of its work.*n_jobs=1"):
             run(gone, range(4))
         lock = threading.Lock()

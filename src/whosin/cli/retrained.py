@@ -43,14 +43,17 @@ def imported(option: str, given: str, example: str) -> Any:
     module, colon, name = given.partition(":")
     if not (module and colon and name):
         raise InputError(f"{option} must be module:name, such as {example}, got {given!r}")
-    sys.path.insert(0, os.getcwd())
+    folder = os.getcwd()
+    sys.path.insert(0, folder)
     try:
         found = importlib.import_module(module)
     except Exception as error:
         said = error if isinstance(error, ImportError) else f"{type(error).__name__}: {error}"
         raise InputError(f"{option}: {module} could not be imported: {said}") from error
     finally:
-        sys.path.remove(os.getcwd())
+        sys.path.remove(folder)
+        if folder not in sys.path:
+            sys.path.append(folder)  # worker processes, which get this list, import the module there again
     if not hasattr(found, name):
         raise InputError(f"{option}: {module} has no {name!r}")
     return getattr(found, name)

@@ -263,18 +263,19 @@ def _by_joblib(call: Callable[[Any], Any], numbered: Numbered, n_jobs: int | Non
 
 
 def _explained(found: Found) -> Found:
-    """Say what to do where a worker is gone, or cannot be sent its work."""
+    """Say what to do where a worker is gone, or cannot be sent its work, or does not find what that needs."""
     try:
         yield from found
-    except futures.BrokenExecutor as error:
-        raise WhosinError(
-            "a worker process ended in the middle of its work, killed or for lack of memory: do less at a time "
-            "(n_jobs=1); with a journal, what is done is not done again"
-        ) from error
-    except pickle.PicklingError as error:
+    except (futures.BrokenExecutor, pickle.PicklingError) as error:
+        if error.__cause__ is None and isinstance(error, futures.BrokenExecutor):
+            raise WhosinError(
+                "a worker process ended in the middle of its work, killed or for lack of memory: do less at a time "
+                "(n_jobs=1); with a journal, what is done is not done again"
+            ) from error
         why = str(error.__cause__ or error).strip('"\n').splitlines()[-1]  # joblib's cause is a traceback as text
         raise InputError(
-            f"work in other processes needs functions and data that can be pickled (n_jobs=1 does not), got: {why}"
+            "work in other processes needs modules that are found there, and functions and data that can be pickled "
+            f"(n_jobs=1 does not), got: {why}"
         ) from error
 
 

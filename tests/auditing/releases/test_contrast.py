@@ -9,8 +9,10 @@ import pytest
 from null_audits import judge_alarms
 
 import whosin as wi
+from whosin.auditing.measuring.learned import WIDEST
 from whosin.auditing.releases.queries import contrast
 from whosin.auditing.releases.queries.contrast import Contrast, sample_of
+from whosin.auditing.releases.queries.tables import DEFAULT, REFERRING
 from whosin.errors import InputError
 from whosin.tables import as_table
 
@@ -148,6 +150,10 @@ def test_a_query_against_a_reference_says_that_it_needs_one(leak):
 
 
 @pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")  # records that differ by chance
+def test_the_score_knows_the_products_of_all_queries_with_a_reference():
+    assert len(DEFAULT) + len(REFERRING) <= WIDEST
+
+
 @pytest.mark.parametrize("query", ["soft_rarity_gain", "rarity_gain", "equal_cells"])
 def test_queries_that_are_asked_by_name_raise_no_false_alarms(query):
     """Four tables of one population; ``tests/long`` asks every query so."""

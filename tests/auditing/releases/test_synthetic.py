@@ -344,6 +344,23 @@ def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
     assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], query="nearest", rng=0).problem)
 
 
+@pytest.mark.parametrize(("times", "said"), [(12.0, "larger"), (1 / 12.0, "smaller")])
+def test_numbers_in_another_unit_are_warned_of(times, said):
+    """Months for years. A poor copy of a column that is mostly 0 is none."""
+    rng = np.random.default_rng(0)
+    train, holdout, fresh = (
+        pd.DataFrame({"age": rng.integers(20, 80, 60), "gain": np.where(rng.random(60) < 0.9, 0.0, rng.random(60))})
+        for _ in range(3)
+    )
+    with pytest.warns(AssumptionWarning, match=f"Most numbers of 'age' in the release are {said}") as caught:
+        found = wi.audit_synthetic(train, holdout, train.assign(age=train["age"] * times), query="nearest", rng=0)
+    assert len(caught) == 1
+    assert any("in one unit" in line for line in found.assumes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AssumptionWarning)
+        wi.audit_synthetic(train, holdout, fresh.assign(gain=fresh["gain"] + 0.01), query="nearest", rng=0)
+
+
 def test_labels_of_a_column_that_the_release_writes_otherwise_are_warned_of(tables):
     """Copies go unseen then; texts that hardly repeat, such as names, are new in any good release."""
     train, holdout, leaky, _ = tables

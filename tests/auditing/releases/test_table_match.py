@@ -45,6 +45,14 @@ def one_pair(target, row, weights, numbers, ranks):
     return matches, weight, soft, distance
 
 
+def heaviest_run(target, row, weights):
+    """Largest weight of neighbouring columns that are equal."""
+    runs = [0.0]
+    for one, other, table in zip(target, row, weights, strict=True):
+        runs.append(runs[-1] + table[one] if one == other else 0.0)
+    return max(runs)
+
+
 def by_definition(targets, synthetic, weights, numbers, ranks):
     """Every field of the result, one target after the other."""
     found = {name: [] for name in FIELDS}
@@ -59,6 +67,7 @@ def by_definition(targets, synthetic, weights, numbers, ranks):
         found["distance_index"].append(distance.index(min(distance)))
         found["second_distance"].append(sorted([*distance, math.inf])[1])
         found["copies"].append(sum(row == target for row in synthetic.tolist()))
+        found["run"].append(max(heaviest_run(target, row, weights) for row in synthetic.tolist()))
     return found
 
 

@@ -55,6 +55,7 @@ def streamed(targets, synthetic, weights, numbers, width, prefixes=(), **options
 
 
 def agree(whole, found):
+    assert np.array_equal(whole.run, found.run)
     for name in PARTS:
         assert np.array_equal(getattr(whole, name), getattr(found, name)), name
         if whole.by_prefix is not None:

@@ -22,7 +22,7 @@ PENALTIES = (1.0, 3.0, 10.0)
 """Ridge penalties of the three kinds of scores."""
 LEAST = 1e-3
 """Least share of a model in the average."""
-WIDEST = 12
+WIDEST = 13
 """Most queries of which all products enter the quadratic score; of more, only squares do."""
 
 

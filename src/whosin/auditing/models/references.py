@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ LEVELS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Constants of offline RMIA among which it chooses."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReferenceModels:
     """Scores of many models on the same records, and which model was trained with which record.
 
@@ -72,16 +72,16 @@ class ReferenceModels:
     """Shape (models, queries, records): one query, or one per augmented copy of the records as well."""
     included: Flags
     """Shape (models, records): whether the model was trained with the record."""
-    X: Any = field(default=None, repr=False)
-    y: Any = field(default=None, repr=False)
+    X: Any = None
+    y: Any = None
     log_odds: bool = True
     """Whether the scores are log odds of the records' labels, which RMIA takes."""
     seed: int = 0
-    people: People | None = field(default=None, repr=False)
+    people: People | None = None
     """Whose each record is, where the records of a person were put in or left out together."""
-    query: Query = field(default=reference_score, repr=False)
-    augment: Augment | None = field(default=None, repr=False)
-    sample_weight: Array | None = field(default=None, repr=False)
+    query: Query = reference_score
+    augment: Augment | None = None
+    sample_weight: Array | None = None
 
     @classmethod
     def train(
@@ -399,7 +399,7 @@ class ReferenceModels:
                 gains += [_auc(way, member) for way in ways]
         return LEVELS[int(np.argmax(gains))]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"{len(self.scores)} reference models on {self.scores.shape[2]} records"
 
 

@@ -36,6 +36,8 @@ from whosin.tables.roles import said
 
 REFERENCE_LEVEL = 0.99
 """Confidence with which one side must stand in the reference more often than the other before a warning."""
+FEWEST_NUMBERS = 20
+"""Fewest numbers of a column whose middle half is looked at."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -285,13 +287,13 @@ def audit_synthetic(
         the answers are the same. So are text files of more than 256 MB; other files are read into memory.
     query : str, sequence of str, or callable, default "auto"
         What the attacker asks about a record. For frames: "soft_rarity_share", "soft_rarity", "rarity_share", "rarity",
-        "equal_cells", "nearest", "nearest_ratio", "copies", "repeated_values" (column by column), "repeated_keys" (of
-        columns left out as keys or texts), and against a ``reference`` "density_ratio", "marginal_ratio",
-        "joint_ratio", "classifier", "soft_rarity_gain", "rarity_gain"; for arrays "nearest", "nearest_ratio", "ball",
-        "ball_by_distance", "density_ratio". Several are combined by a learned score; those named first have more of the
-        error of the limits, and the first two compete with the combination by themselves. "auto" asks all but
-        "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A callable gets (records, synthetic) as
-        given and returns one or several numbers per record.
+        "equal_cells", "rarity_run" (of neighbouring columns), "nearest", "nearest_ratio", "copies", "repeated_values"
+        (column by column), "repeated_keys" (of columns left out as keys or texts), and against a ``reference``
+        "density_ratio", "marginal_ratio", "joint_ratio", "classifier", "soft_rarity_gain", "rarity_gain"; for arrays
+        "nearest", "nearest_ratio", "ball", "ball_by_distance", "density_ratio". Several are combined by a learned
+        score; those named first have more of the error of the limits, and the first two compete with the combination
+        by themselves. "auto" asks all but "equal_cells", "ball_by_distance", "soft_rarity_gain" and "rarity_gain". A
+        callable gets (records, synthetic) as given and returns one or several numbers per record.
     reference : array, data frame, Table, path, "auto" or None, default "auto"
         Further rows of the population, used in no training and none of them of the holdout. "auto": where ``query`` is
         "auto" too and there are at least twice as many held-out as training rows, some of these serve as reference and
@@ -529,7 +531,7 @@ def _remarks(
             f"{inside} training rows and {outside} held-out rows appear in the reference, which tells them apart "
             "without the release: the reference must have rows that are in neither"
         )
-    loud += _foreign_labels(material) if problem is None else []
+    loud += [*_foreign_labels(material), *_far_numbers(material)] if problem is None else []
     for remark in loud:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     if material.shared_rows:
@@ -560,6 +562,30 @@ def _foreign_labels(material: ReleaseAnswers) -> list[str]:
         "copies go unseen; write it in one way, or leave the column out."
         for name in names
     ]
+
+
+def _far_numbers(material: ReleaseAnswers) -> list[str]:
+    """Say in which columns the middle half of the released numbers does not meet that of the training rows."""
+    seen = material.compared
+    if seen is None or material.preview is None:
+        return []
+    remarks = []
+    for name, own, released, numeric in zip(seen.names, seen.records, seen.released, seen.numeric, strict=True):
+        if numeric:
+            (low, high), (below, above) = _quartiles(own[: seen.split]), _quartiles(released)
+            if low < high and (high < below or above < low):
+                remarks.append(
+                    f"Most numbers of {name!r} in the release are {'larger' if high < below else 'smaller'} than most "
+                    "in the training rows: if they are in another unit, copies go unseen; write both in one unit."
+                )
+    return remarks
+
+
+def _quartiles(numbers: NDArray[Any]) -> tuple[float, float]:
+    """The two ends of the middle half; NaN of too few numbers."""
+    known = numbers[~np.isnan(numbers)]
+    low, high = np.quantile(known, (0.25, 0.75)) if len(known) >= FEWEST_NUMBERS else (np.nan, np.nan)
+    return float(low), float(high)
 
 
 def _reference_tells(material: ReleaseAnswers) -> bool:

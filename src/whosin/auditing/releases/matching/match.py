@@ -1,4 +1,4 @@
-"""How well released rows match each target: most equal cells, rarest equal cells, nearest rows, copies.
+"""How well released rows match each target: most, and rarest, equal cells, runs of them, nearest rows, copies.
 
 A row is a tuple of cell codes, one a column; equal codes are equal values. A column carries tables indexed by its code:
 a weight, -ln of the share p of the value, and, if it is numeric, a number, scaled so that a difference of 1 is the
@@ -9,6 +9,7 @@ target t and a released row s
 * weight(t, s)   = Σ over columns with equal codes of the weight of t;
 * soft(t, s)     = the same, but of numeric columns Σ -ln min(1, p + |rank of t - rank of s|): what is nearly equal
   counts almost as much as what is equal, if few values lie between;
+* run(t, s)      = the largest weight of neighbouring columns with equal codes;
 * distance(t, s) = Σ over numeric columns of min(|a - b|, 1) + number of other columns with different codes
 
 (Gower's distance, unnormalised, if numbers are scaled by their range). A missing number is NaN: 1 from every number and
@@ -20,7 +21,7 @@ depend on how they are cut.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
 from functools import partial
@@ -32,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from whosin.arrays import Array, Indices, Single
 from whosin.auditing.releases.matching.measures import Batch, Columns, State, Tables, scan_plain
 from whosin.auditing.releases.matching.ordering import steps_of
+from whosin.auditing.releases.matching.runs import heaviest_runs
 from whosin.errors import InputError, check_choice, missing_extra
 from whosin.parallel.threads import Progress, check_prefixes, number_of_threads, run_tasks
 from whosin.tables.levels import row_ids
@@ -80,6 +82,7 @@ class RowMatches:
     distance_index: Indices
     second_distance: Array
     copies: Indices
+    run: Array
     by_prefix: PrefixMatches | None
 
 
@@ -147,8 +150,8 @@ class Matcher:
     -----
     O(targets · rows · columns), but most pairs are passed over (:mod:`whosin.auditing.releases.matching.compiled`):
     with numba about 3 ns a pair at 15 columns and 2 ns at 42, and some 3 µs a target and batch; without, every pair is
-    evaluated, in about 0.1 µs. Memory: a batch three times, 4 bytes for each of its cells, and 70 bytes a target, and
-    again for each prefix.
+    evaluated, in about 0.1 µs. Memory: a batch four times and the targets twice, 4 bytes for each of their cells, and
+    80 bytes a target, and again for each prefix.
 
     Raises
     ------
@@ -241,18 +244,23 @@ class Matcher:
                 if keep is not None:
                     keep.part(part).set(state)
 
+        def look_for_runs() -> None:
+            run = heaviest_runs(self._cells, codes, self._columns.weights, np.argsort(self._columns.order))
+            np.maximum(self._state.run, run, out=self._state.run)
+
         count = len(self._cells)
         chunk = min(_CHUNK, -(-count // (4 * self._threads)))
         chunks = [slice(start, min(start + chunk, count)) for start in range(0, count, chunk)]
+        jobs: list[Callable[[], None]] = [look_for_runs, *(partial(work, part) for part in chunks)]
         finished = 0
 
         def done() -> None:
             nonlocal finished
             finished += 1
             if progress is not None:
-                progress(finished / len(chunks))
+                progress(finished / len(jobs))
 
-        run_tasks([partial(work, part) for part in chunks], self._threads, done)
+        run_tasks(jobs, self._threads, done)
 
     def _pieces(self, batch: Batch, ends: Sequence[int]) -> tuple[list[Any], list[State | None]]:
         """Cut a batch where prefixes end, count its copies, and make room for the answers over each prefix."""
@@ -320,6 +328,7 @@ class Matcher:
             state.distance_index,
             state.second,
             self._copies.counts()[back],
+            state.run,
             by_prefix,
         )
 

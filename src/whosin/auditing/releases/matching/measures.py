@@ -104,13 +104,14 @@ class State:
     distance: Array
     distance_index: Indices
     second: Array
+    run: Array
 
     @classmethod
     def empty(cls, count: int) -> State:
         """Return the state before the first row."""
         none, far = np.full(count, -1, dtype=np.int64), np.full(count, np.inf)
         power, rest = np.zeros(count, dtype=np.int64), np.ones(count)
-        return cls(none, np.full(count, -1.0), none.copy(), power, rest, far, none.copy(), far.copy())
+        return cls(none, np.full(count, -1.0), none.copy(), power, rest, far, none.copy(), far.copy(), np.zeros(count))
 
     def part(self, rows: slice | Index) -> State:
         """Return some targets: a view for a slice, a copy for indices."""
@@ -134,6 +135,7 @@ class State:
         """
         own = self.part(places)
         np.maximum(own.matches, other.matches, out=own.matches)
+        np.maximum(own.run, other.run, out=own.run)
         better = _before(-other.weight, other.weight_index, -own.weight, own.weight_index)
         own.weight[better], own.weight_index[better] = other.weight[better], other.weight_index[better]
         better = _before(-other.power, other.rest, -own.power, own.rest)

@@ -29,7 +29,7 @@ Cells = NDArray[np.int32]
 
 DEFAULT = (
     *("soft_rarity_share", "nearest", "repeated_values", "soft_rarity"),
-    *("rarity_share", "rarity", "nearest_ratio", "copies"),
+    *("rarity_share", "rarity", "nearest_ratio", "copies", "rarity_run"),
 )
 """What "auto" asks of a table, in the order of their shares of the error; a learned score combines the answers."""
 REFERRING = ("density_ratio", "marginal_ratio", "joint_ratio", "classifier")
@@ -211,6 +211,9 @@ QUERIES: dict[str, Query] = {
     "rarity": Query("rarity of the cells that one released row has in common, at most", lambda r: r.matches.weight),
     "rarity_share": Query(
         "share of the record's rarity that one released row explains, at most", lambda r: r.matches.weight / r.rarity
+    ),
+    "rarity_run": Query(
+        "rarity of neighbouring columns that one released row has all in common, at most", lambda r: r.matches.run
     ),
     "copies": Query("released rows equal in every cell", lambda r: _float(r.matches.copies)),
     "repeated_values": Query(
