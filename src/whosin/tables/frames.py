@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, listed
 from whosin.tables.columns import Column, as_category, column_from_series, for_each
 from whosin.tables.objects import flat_series, series_from_objects
 from whosin.tables.table import Table, check_names
@@ -78,7 +78,7 @@ def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> s
         raise InputTypeError(f"categories must be a list of column names, got the text {categories!r}")
     unknown = [label for label in categories if label not in names]
     if unknown:
-        raise InputError(f"{origin} has no column {unknown[0]!r}; it has {', '.join(names)}")
+        raise InputError(f"{origin} has no column {unknown[0]!r}; it has {listed(names)}")
     return set(categories)
 
 

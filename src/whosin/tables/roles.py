@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, listed
 from whosin.tables.columns import Column
 from whosin.tables.frames import table_from_series
 from whosin.tables.schema import check_same_names
@@ -87,7 +87,7 @@ def attributes(
             raise InputTypeError(f"{option} must be a list of column names, got the text {names!r}")
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
-            raise InputError(f"{option} must name columns, got {unknown!r}; there are {', '.join(known)}")
+            raise InputError(f"{option} must name columns, got {unknown!r}; there are {listed(known)}")
     left: dict[str, str] = {}
     seen = _first_rows(others[0], [*ignore, *keep]) if others else None
     for name in known:
