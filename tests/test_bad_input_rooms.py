@@ -456,6 +456,7 @@ ROWS = {
     "table mixed numbers": lambda: protect([[1, "a"], [2, 3]]),
     "file missing": lambda: read_table("nowhere.csv"),
     "file folder": lambda: read_table(folder("folder.csv")),
+    "file URL": lambda: read_table("https://nowhere.invalid/a.csv"),
     "file pipe": lambda: read_table(pipe("people.csv")),
     "file name": lambda: read_table(f"{NO_NAME}.csv"),
     "file kind": lambda: read_table(None),
@@ -676,6 +677,7 @@ def test_row(row, tmp_path, monkeypatch):
 
 HELPFUL = {
     "file folder": r"^'folder.csv' is a folder: name a file in it; audits take folders with an embedding \(embed\)$",
+    "file URL": r"^no such file: https:/nowhere.invalid/a.csv; download it first",
     "file pipe": r"^'people.csv' must be a file, got a pipe or a device: write what it gives to a file first$",
     "file name": r"File name too long, got 'aaa",
     "file kind": r"^path must be the name of a file, got NoneType$",

@@ -246,6 +246,8 @@ def check_file(path: Path) -> None:
         raise InputError(f"{str(path)!r} is a folder: name a file in it; audits take folders with an embedding (embed)")
     if path.exists():
         raise InputError(f"{str(path)!r} must be a file, got a pipe or a device: write what it gives to a file first")
+    if re.match(r"[a-z][a-z0-9+.]+:/", str(path)):
+        raise InputError(f"no such file: {path}; download it first: only as_stream reads from a URL, Parquet and Arrow")
     raise InputError(f"no such file: {path}")
 
 
