@@ -543,6 +543,7 @@ ROWS = {
     "zip hidden": lambda: read_table(packed_as("a.zip", "__MACOSX/._a.csv", ".DS_Store")),
     "zip name": lambda: read_table(packed_as("people.zip")),
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
+    "numbers path": lambda: protect(file("a.csv", b"a\n1\n")),
     "numbers labels": lambda: read_numeric(file("a.csv", b"a\nYork\nBath\n"), labels={"a": ["york"]}),
     "columns none": lambda: wi.audit_synthetic(*[{"id": list(range(30))}] * 3),
     "columns unknown": lambda: every(
@@ -680,6 +681,7 @@ HELPFUL = {
     "file URL": r"^no such file: https:/nowhere.invalid/a.csv; download it first",
     "file pipe": r"^'people.csv' must be a file, got a pipe or a device: write what it gives to a file first$",
     "file name": r"File name too long, got 'aaa",
+    "numbers path": r"^records must hold numbers, got the path 'a.csv': read_numeric reads files$",
     "file kind": r"^path must be the name of a file, got NoneType$",
     "Parquet pages": r"^pages.parquet must be Parquet.*: the number of values of a page is stated as -3,",
     "Parquet rows": r"^false.parquet is damaged: it states 10 rows and holds 300003$",

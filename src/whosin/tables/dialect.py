@@ -335,11 +335,15 @@ def is_number(cell: str) -> bool:
 
 
 def column_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names of columns, the second of two equal ones with a number, and remarks."""
+    """Return the names of columns, the second of two equal ones with a number, and remarks.
+
+    Where others have names, one without is called as pandas calls it: mostly it is the index of a frame.
+    """
     names: list[str] = []
     remarks = []
+    word = "Unnamed:" if any(map(str.strip, cells)) else "column"
     for i, cell in enumerate(cells):
-        name = given = cell.strip() or f"column {i}"
+        name = given = cell.strip() or f"{word} {i}"
         number = 0
         while name in names:
             number += 1

@@ -49,7 +49,13 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     """
     if isinstance(data, Table):
         return _recategorised(data, _listed(categories, data.names, data.origin))
-    return table_from_series(series_of(data, name), name, categories)
+    return table_from_series(series_of(data, name), name, categories, _index(data))
+
+
+def _index(data: Any) -> list[str]:
+    """Say that the named index of a pandas frame is no column."""
+    names = [name for name in getattr(getattr(data, "index", None), "names", ()) if name is not None]
+    return [f"its index {listed(map(repr, names))} is no column; reset_index() makes it one"] if names else []
 
 
 def table_from_series(
