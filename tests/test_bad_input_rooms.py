@@ -28,7 +28,7 @@ from whosin.cli.app import app
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, MissingExtraError
 from whosin.ledger import Ledger, LedgerError
 from whosin.parallel.journal import Journal
-from whosin.tables import as_stream, as_table, linked, match_tables, read_numeric, read_table
+from whosin.tables import as_stream, as_table, embedded, linked, match_tables, phrase_scores, read_numeric, read_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "guide" / "bad-input.md"
 RECORDS = np.random.default_rng(0).normal(size=(50, 2))
@@ -36,6 +36,7 @@ TWICE = np.repeat(RECORDS[:10], 2, axis=0)
 LABELS = np.arange(50) % 2
 HUGE = 10**18
 NO_NAME = "a" * 300
+DISGUISED = b'PK\x03\x04|PAR1|\x1f\x8b|<html>|{"a": 1}|@relation|SQLite format 3\0|%PDF-1|version https://git-lfs'
 ERRORS = {
     error.__name__: error for error in (InputError, InputTypeError, LedgerError, MissingExtraError, AssumptionWarning)
 }
@@ -57,13 +58,20 @@ def file(name, data):
     return name
 
 
+def pipe(name):
+    os.mkfifo(name)
+    return name
+
+
 def book():
     return workbook("a.xlsx", people=[["a"], [1]], empty=[])
 
 
-def packed_as(name):
+def packed_as(name, *hidden):
     with zipfile.ZipFile(name, "w") as packed:
         packed.writestr("a.csv", "a,b\n1,2\n")
+        for other in hidden:
+            packed.writestr(other, "")
     return name
 
 
@@ -449,15 +457,14 @@ ROWS = {
     "table mixed numbers": lambda: protect([[1, "a"], [2, 3]]),
     "file missing": lambda: read_table("nowhere.csv"),
     "file folder": lambda: read_table(folder("folder.csv")),
+    "file URL": lambda: read_table("https://nowhere.invalid/a.csv"),
+    "file pipe": lambda: read_table(pipe("people.csv")),
     "file name": lambda: read_table(f"{NO_NAME}.csv"),
     "file kind": lambda: read_table(None),
     "file ending": lambda: read_table(file("a.docx", b"\x00\x01")),
     "file foreign": lambda: read_table(file("a.dta", b"\x01\x00")),
     "file disguised": lambda: every(
-        *(
-            lambda start=start: read_table(file("a.csv", start + b" a\n1\n"))
-            for start in (b"PK\x03\x04", b"PAR1", b"\x1f\x8b", b"<html>", b'{"a": 1}', b"@relation")
-        )
+        *(lambda start=start: read_table(file("a.csv", start + b" a\n1\n")) for start in DISGUISED.split(b"|"))
     ),
     "CSV empty": lambda: read_table(file("a.csv", b"")),
     "CSV names": lambda: read_table(file("a.csv", b"a,b\n")),
@@ -471,11 +478,17 @@ ROWS = {
         lambda: read_table(file("a.csv", b"a,b\n1,2\n"), encoding="none such"),
     ),
     "CSV separator": lambda: [read_table(file("a.csv", f"a{mark}b\n1{mark}2\n".encode())) for mark in ";\t|"],
+    "CSV blanks": lambda: [
+        read_table(file("a.csv", f"a{mark}b{mark}c\nx{mark}1{mark}y\n".encode())).column("b").sum() for mark in " :"
+    ],
+    "CSV single quotes": lambda: read_table(file("a.csv", b"'a','b'\n'1','x'\n")),
     "CSV sep line": lambda: read_table(file("a.csv", b"sep=;\na;b\n1;2\n")),
     "CSV trailing": lambda: [read_table(file("a.csv", text)) for text in (b"a,b\n1,2,\n", b"a,b,\n1,2\n")],
     "CSV row names": lambda: read_table(file("a.csv", b"a,b\nr1,1,2\nr2,3,4\n")),
     "CSV counted": lambda: read_table(file("a.csv", b"0,1,2\n5,6,7\n")),
-    "CSV decimal": lambda: read_table(file("a.csv", b"a;b\n1,5;2\n")),
+    "CSV decimal": lambda: [
+        read_table(file("a.csv", text)).column("a").sum() for text in (b"a;b\n1,5;2\n", b'a,b\n"1,5",2\n')
+    ],
     "CSV thousands": lambda: [read_table(file("a.csv", text)) for text in (b"a;b\n1,5;1.234\n", b'a,b\n"1,234",2\n')],
     "CSV units": lambda: (
         read_table(file("a.csv", "a;b;c;d;e\n12%;$1.5;1,50 €;1 200;CHF 3\n".encode())).column("e").sum()
@@ -528,8 +541,11 @@ ROWS = {
         for rows in ([["a"], [1], ["?"]], [["a"], ["1"], ["2"]], [[1, "x"], [2, "y"], [3, "x"]])
     ],
     "zip files": zip_of_two,
+    "zip hidden": lambda: read_table(packed_as("a.zip", "__MACOSX/._a.csv", ".DS_Store")),
     "zip name": lambda: read_table(packed_as("people.zip")),
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
+    "numbers path": lambda: protect(file("a.csv", b"a\n1\n")),
+    "numbers labels": lambda: read_numeric(file("a.csv", b"a\nYork\nBath\n"), labels={"a": ["york"]}),
     "columns none": lambda: wi.audit_synthetic(*[{"id": list(range(30))}] * 3),
     "columns unknown": lambda: every(
         *(lambda o=o: wi.audit_synthetic(*[{"x": [1.5, 2.5, 3.5]}] * 3, **{o: ["y"]}) for o in ("ignore", "keep"))
@@ -543,6 +559,12 @@ ROWS = {
         lambda: linked({"k": ["a"]}, {"k": ["a"], "x": [1]}, key="k", order="when"),
         lambda: linked({"k": ["a"], "rows": [1]}, {"k": ["a"], "x": [1]}, key="k"),
     ),
+    "texts names": lambda: wi.audit_synthetic(
+        *(file(f"{text}.txt", f"{text}\none\ntwo\n".encode()) for text in "abc"),
+        embed=lambda texts: [[1.0]] * len(texts),
+    ),
+    "embed fails": lambda: embedded(["a"], lambda texts: {}[texts[0]]),
+    "phrases table": lambda: phrase_scores(pl.DataFrame({"a": ["x"]}), ["x"]),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
     "members unclear": lambda: every(
         *(
@@ -657,7 +679,10 @@ def test_row(row, tmp_path, monkeypatch):
 
 HELPFUL = {
     "file folder": r"^'folder.csv' is a folder: name a file in it; audits take folders with an embedding \(embed\)$",
+    "file URL": r"^no such file: https:/nowhere.invalid/a.csv; download it first",
+    "file pipe": r"^'people.csv' must be a file, got a pipe or a device: write what it gives to a file first$",
     "file name": r"File name too long, got 'aaa",
+    "numbers path": r"^records must hold numbers, got the path 'a.csv': read_numeric reads files$",
     "file kind": r"^path must be the name of a file, got NoneType$",
     "Parquet pages": r"^pages.parquet must be Parquet.*: the number of values of a page is stated as -3,",
     "Parquet rows": r"^false.parquet is damaged: it states 10 rows and holds 300003$",

@@ -19,9 +19,10 @@ Every message names the argument, what it must be and what it got.
 
 from __future__ import annotations
 
+import csv
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -250,9 +251,18 @@ def check_records(name: str, values: Any) -> tuple[Any, ...]:
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise InputError(f"{name} must be one of {listed}, got {short_repr(value)}")
+        raise InputError(f"{name} must be one of {listed(map(repr, choices))}, got {short_repr(value)}")
     return str(value)
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join names by commas, those with a comma in them in double quotes, as :func:`split_names` reads them."""
+    return ", ".join(f'"{name}"' if "," in name else name for name in names)
+
+
+def split_names(text: str) -> list[str]:
+    """Return names that were separated by commas."""
+    return [name.strip() for name in next(csv.reader([text or '""'], skipinitialspace=True))]
 
 
 def must_be(found: Mapping[str, Any]) -> str:

@@ -118,3 +118,11 @@ def test_the_next_step_repeats_the_options_and_constant_columns_are_named(files)
     assert "empty category 0 6 yes, but it is empty" in text
     files[1].write_text("age,land,empty\n" + "31,FR,\n45,FR,\n")
     assert "the same in every row" not in run(*files).output
+
+
+def test_names_with_commas_stand_in_double_quotes(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('"age, years",town,sex\n31,Ulm,f\n45,Bonn,m\n')
+    seen = run(path, "--ignore", '"age, years", town', "--json")
+    assert json.loads(seen.stdout)["compared"] == ["sex"]
+    assert 'there are "age, years", town, sex' in run(path, "--ignore", "age").stderr

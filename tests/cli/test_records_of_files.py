@@ -232,6 +232,17 @@ def test_contingency_tables_of_labels(people, tmp_path):
     same = wi.population.gaussian(np.array(cells, dtype=float), epsilon=4, delta=0.05, query=table)
     assert found["dropped"] == 1
     assert found["pmp"] == json.loads(json.dumps(same.to_dict()))["pmp"]
+    outside = "20 of 60 records are in no cell of the histogram and count nowhere"
+    assert found["notes"][-1] == outside
+    out = ("--eta", 0.3, "--out", tmp_path / "cells.json")
+    assert outside in run("protect", towns, "--statistic", "histogram", *words, *out).stdout
+    wrong = run("population", "gaussian", towns, *query, "--columns", "town", "--labels", "town=york,leeds")
+    assert wrong.stderr == (
+        "Error: towns.csv column 'town' must have one of the labels york, leeds in some row, got others in all, such "
+        "as 'Leeds'; capitals count\n"
+    )
+    seen = run("population", "gaussian", towns, *query, "--columns", "town", "--edges", "0,1")
+    assert "got 'Leeds'; --columns chooses others, such as age; in a histogram --labels names its" in seen.stderr
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,12 @@ def test_examples(value, digits, up, down):
     assert (at_most(value, digits), at_least(value, digits)) == (up, down)
 
 
+def test_counts_are_written_out():
+    assert (about(999.7), about(1000.0), about(12_345.0), at_most(12_345.0), about(1.5e12)) == (
+        "1000", "1000", "12300", "12400", "1.5e+12",
+    )  # fmt: skip
+
+
 def test_what_is_no_number():
     assert (at_most(math.inf), at_least(-math.inf), at_most(math.nan), about(None)) == ("∞", "-∞", "–", "–")
 

@@ -405,6 +405,8 @@ def test_a_preview_names_what_needs_a_look_first():
     assert "Training rows that appear among the held-out rows: 40" in notes.lines
     assert [row[0] for row in columns.rows] == ["row", "age", "kind"]
     assert [row[3] for row in columns.rows] == ["0", "2", "0"]
+    people = wi.tables.look(rows, {**rows, "row": list(range(30, 70))}, person="row").to_dict()
+    assert "People of the training rows who are among the held-out rows: 10" in preview_blocks(people)[2].lines
     wide = {**found, "columns": found["columns"] * 10}
     assert "6 more are compared" in preview_blocks(wide)[-1].caption
 

@@ -355,7 +355,7 @@ def test_bad_separators(tmp_path, separator):
 
 def test_other_separators_and_names(tmp_path):
     table = read_table(write(tmp_path / "X.CSV", " a ;;c\n1;2;3\n"), separator=";")
-    assert table.names == ("a", "column 1", "c")
+    assert table.names == ("a", "Unnamed: 1", "c")
     assert isinstance(table, Table)
 
 

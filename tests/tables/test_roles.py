@@ -5,13 +5,14 @@ import re
 import unicodedata
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from null_audits import judge_alarms
 
 import whosin as wi
 from whosin.errors import AssumptionWarning, InputError, InputTypeError
-from whosin.tables import as_stream, as_table
+from whosin.tables import as_stream, as_table, read_table
 from whosin.tables.roles import CLOSE, ColumnChoice, attributes, key_columns, person_column
 
 N = 200
@@ -48,6 +49,7 @@ NO_ATTRIBUTES = {
     "shuffled": (lambda rng, n: rng.permutation(2 * n)[:n], "different in every row and within a narrow span"),
     "patient_id": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
     "PatientID": (lambda rng, n: rng.choice(10**9, n, replace=False), "mostly different, and called an id"),
+    "Unnamed: 0": (lambda rng, n: rng.choice(10**5, n, replace=False), "mostly different, and called an id"),
     "lesion_id": (lambda rng, n: [f"L{i}" for i in rng.integers(0, n, n)], "mostly different, and called an id"),
     "hash": (keys, "different in every row: a key"),
     "note": (texts, "free text, names or keys|: a key"),
@@ -370,6 +372,30 @@ def test_a_release_may_lack_them_or_have_an_index_of_its_own():
     assert list(left) == ["patient_id", "Unnamed: 0"]
     with pytest.raises(InputError, match=r"tables must have the same columns.*'weight'"):
         attributes([train, holdout], [release.select(["age", "job", "income"])])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("own", [True, False])
+def test_the_index_of_a_frame_that_was_split_is_no_attribute(tmp_path, kind, own):
+    """pandas writes it without a name; the release has an index of its own, or none."""
+    index, read = np.random.default_rng(1).permutation(100 * N), []
+    for place in range(3):
+        frame = pd.DataFrame(people(place), index=index[place * N : (place + 1) * N])
+        frame = frame.reset_index(drop=True) if place == 2 else frame
+        path = tmp_path / f"{place}.{kind}"
+        (frame.to_csv if kind == "csv" else frame.to_parquet)(path, index=own or place < 2)
+        read.append(read_table(path))
+    _, left = attributes(read[:2], read[2:])
+    name = "Unnamed: 0" if kind == "csv" else "__index_level_0__"
+    why = "a running number in the release" if own else "mostly different, and called an id"
+    assert left == {name: why}
+    assert key_columns(left, read) == []
+
+
+def test_a_named_index_is_said_to_be_no_column():
+    frame = pd.DataFrame({"age": [31, 45]}, index=pd.Index([7, 8], name="who"))
+    assert as_table(frame).notes == ("its index 'who' is no column; reset_index() makes it one",)
+    assert as_table(frame.reset_index()).notes == as_table(frame.rename_axis(None)).notes == ()
 
 
 def test_names_can_be_ignored_and_mistakes_are_named():

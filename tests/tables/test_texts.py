@@ -88,6 +88,13 @@ def test_a_folder_of_images_with_an_embedding(pictures):
     assert found.advantage.lower > 0.1
     assert "items are compared by 16 numbers each, those of load" in found.notes
     assert wi.audit_synthetic(train, str(holdout), clean, embed=load, rng=0).advantage.lower == 0.0
+    (train / ".hidden").mkdir()
+    (train / ".hidden" / "0.txt").write_text("no picture")
+    for place, path in enumerate(sorted(train.glob("*.npy"))):
+        inner = train / f"class {place // 50}"
+        inner.mkdir(exist_ok=True)
+        path.rename(inner / path.name)
+    np.testing.assert_array_equal(embedded(train, load), rows["train"])
     arrays = wi.audit_synthetic(*(rows[name] for name in ("train", "holdout", "leaky")), rng=0)
     assert arrays.advantage == found.advantage
     referred = wi.audit_synthetic(train, holdout, leaky, reference=reference, embed=load, rng=0)
@@ -162,6 +169,16 @@ def test_embeddings_from_the_command_line(pictures, note_tables, tmp_path, monke
         files += [option, f"{name}.csv"]
     seen = CliRunner().invoke(app, ["audit", *files, "--embed", "my_vectors:count", "--columns", "note", "--json"])
     assert json.loads(seen.stdout)["verdict"]["state"] == "leak"
+    for name, lines in (("one", "it hurts\nan arm\na leg\n"), ("two", "a knee\nan arm\na leg\n")):
+        (tmp_path / f"{name}.txt").write_text(lines)
+    lists = ["--train", "one.txt", "--holdout", "two.txt", "--synthetic", "one.txt", "--embed", "my_vectors:count"]
+    seen = CliRunner().invoke(app, ["audit", *lists])
+    assert seen.stderr == (
+        "Error: tables must call their column of texts alike, got 'it hurts' in one.txt and 'a knee' in two.txt; if "
+        "these are texts, --no-header reads them so\n"
+    )
+    seen = CliRunner().invoke(app, ["audit", *lists, "--no-header", "--json"])
+    assert json.loads(seen.stdout)["members"] == 3
     for wrong, says in (
         ("my_vectors", "--embed must be module:name"),
         ("my_vectors:none", "--embed: my_vectors has no 'none'"),
@@ -179,7 +196,13 @@ def test_embeddings_from_the_command_line(pictures, note_tables, tmp_path, monke
         (lambda: phrase_scores(["a"], []), InputError, "release must have at least one text"),
         (lambda: embedded("nowhere", len), InputError, "must be a folder"),
         (lambda: embedded([], len), InputError, "at least one item"),
+        (lambda: phrase_scores(pl.DataFrame({"a": ["x"]}), ["b"]), InputTypeError, "got a table: name its column"),
         (lambda: embedded(["a"], lambda texts: ["x"]), InputTypeError, "rows of numbers"),
+        (
+            lambda: embedded(["a", "b"], lambda texts: {}[texts[0]]),
+            InputError,
+            "items 0 to 1, got from it KeyError: 'a'",
+        ),
         (lambda: embedded(["a"], lambda texts: [[1.0], [2.0]]), InputError, "1 rows of finite numbers"),
         (lambda: embedded(["a", "b"], lambda texts: [[1.0] * ord(texts[0])], batch=1), InputError, "of one length"),
     ],

@@ -29,7 +29,9 @@ def write(path, data):
     return path
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1", "cp1252", "utf-32"]
+)
 @pytest.mark.parametrize(("separator", "decimal"), [(",", "."), (";", ","), ("\t", ","), ("|", "."), (";", ".")])
 def test_what_is_recognised_reads_like_the_plain_file(tmp_path, separator, decimal, encoding):
     path = write(tmp_path / "x.csv", content(separator, decimal).encode(encoding))
@@ -61,6 +63,8 @@ def test_packed_files(tmp_path, pack, ending):
     if pack == "zip":
         with zipfile.ZipFile(path, "w") as packed:
             packed.writestr(f"folder/x.{ending}", plain)
+            for other in ("folder/", "folder/.DS_Store", f"__MACOSX/folder/._x.{ending}"):
+                packed.writestr(other, "")
     else:
         write(path, {"gz": gzip, "bz2": bz2, "xz": lzma}[pack].compress(plain.encode()))
     assert read_table(path).fingerprint() == as_table(frame).fingerprint()
@@ -102,8 +106,6 @@ def test_thousands_are_not_taken_for_decimals(tmp_path):
     assert both.column("a").tolist() == [1.234, 12.5]
     assert both.column("b").tolist() == [0.5, 1200.75]
     assert read_table(tmp_path / "x.csv", decimal=",").column("a").tolist() == [1.234, 12.5]
-    with pytest.raises(InputError, match="decimal must differ"):
-        read_table(tmp_path / "x.csv", separator=",", decimal=",")
 
 
 def test_points_beside_decimal_commas_separate_thousands(tmp_path):
@@ -120,6 +122,35 @@ def test_quoted_commas_between_commas_separate_thousands(tmp_path):
     assert table.kind("c") == "category"  # answers "1 and 2" to a question, for one
     assert table.notes == ("commas separate thousands in 'a'",)
     assert read_table(tmp_path / "x.csv", categories=["a"]).kind("a") == "category"
+
+
+def test_quoted_decimal_commas_between_commas(tmp_path):
+    """As spreadsheets and pandas write them where commas are decimal signs."""
+    path = write(tmp_path / "x.csv", 'town,height,code\nUlm,"1,5",01\nKöln,?,7\nBonn,"12,25",30\n')
+    for told in ({}, {"decimal": ","}):
+        assert read_table(path, **told).fingerprint() == PLAIN.fingerprint()
+        assert as_stream(path, block_rows=2, **told).table().fingerprint() == PLAIN.fingerprint()
+    assert "commas are decimal signs in 'height'" in read_table(path).notes
+    pairs = write(tmp_path / "y.csv", 'answers,size\n"1,2",1.5\n"3,4",2.5\n')
+    assert read_table(pairs).kind("answers") == "category"
+    assert read_table(pairs, decimal=",").column("answers").tolist() == [1.2, 3.4]
+
+
+@pytest.mark.parametrize("separator", [" ", ":", "::"])
+def test_blanks_and_colons_between_cells_of_a_csv(tmp_path, separator):
+    """They stand in texts too, so they must make a column of numbers below a name."""
+    rows = [["town", "age", "sex"], ["Ulm", "31", "f"], ["Bonn", "47", "m"]]
+    table = read_table(write(tmp_path / "x.csv", "".join(separator.join(row) + "\n" for row in rows)))
+    assert table.fingerprint() == as_table({"town": ["Ulm", "Bonn"], "age": [31, 47], "sex": ["f", "m"]}).fingerprint()
+    shown = "blanks" if separator == " " else "':'"
+    assert table.notes == (f"its cells are separated by {shown}",)
+    texts = write(tmp_path / "y.csv", f"how{separator}was{separator}it\nit{separator}was{separator}well\n")
+    assert len(read_table(texts).names) == 1
+
+
+def test_names_in_single_quotes_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"^x\.csv line 2 must have names in double quotes or in none, got .*'a'"):
+        read_table(write(tmp_path / "x.csv", "\n'a','b'\n'1','x'\n"))
 
 
 @pytest.mark.parametrize("name", ["people.zip", "people.gz"])

@@ -34,6 +34,7 @@ def packed(writer):
 GOOD = {
     "csv": CSV,
     "tsv": b"member\tscore\n1\t0,5\n",
+    "txt": b"A11 6 A34\nA12 48 A32\n",
     "parquet": packed(people(0, 5).write_parquet),
     "arrow": packed(people(0, 5).write_ipc),
     "npy": packed(lambda stream: np.save(stream, np.eye(3))),
@@ -71,6 +72,7 @@ def test_a_letter_cut_in_two_at_the_end_of_the_look_is_no_harm():
         text = ("x" * (HEAD - 1 - shift) + "ß€𝛆" * 3).encode()
         assert kind_of(text[:HEAD], "x") == "csv"
     assert [kind_of(text, "x") for text in OTHER_LETTERS] == ["csv", "csv"]
+    assert kind_of(b'[\n {"member": 1}]', "x") == "jsonl"
 
 
 @pytest.mark.parametrize("kind", BAD)

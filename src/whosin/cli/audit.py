@@ -262,7 +262,6 @@ def _of_tables(
     from whosin.tables.stream import BLOCK_ROWS, as_stream, is_blockwise
 
     if "embed" in options:
-        written = {name: value for name, value in written.items() if value}
         return _of_items([train, holdout, released], reference, options, written)
     train, holdout = (_read(part, written) for part in (train, holdout))
     reference = "auto" if reference is None else None if str(reference) == "none" else _read(reference, written)

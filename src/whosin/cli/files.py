@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.cli.options import takes
+from whosin.errors import split_names
 
 if TYPE_CHECKING:
     from whosin.tables.reading import Numbers
@@ -53,7 +54,7 @@ takes_files = takes("written", _written)
 
 def split(names: str | None) -> list[str] | None:
     """Return names that were separated by commas."""
-    return None if names is None else [name.strip() for name in names.split(",")]
+    return None if names is None else split_names(names)
 
 
 def remarks(found: Numbers, file: str) -> list[str]:

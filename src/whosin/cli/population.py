@@ -14,7 +14,7 @@ from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import remarks, split, takes_files
 from whosin.cli.options import Edges, Gaps, Jobs, Json, Labels, Records, takes
-from whosin.cli.statistics import edges_of, labels_of, numbers_of
+from whosin.cli.statistics import edges_of, labels_of, numbers_of, with_outside
 from whosin.errors import InputError, InputTypeError, check_choice
 from whosin.numerics.rounding import at_most
 
@@ -299,6 +299,8 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
     found = read_numeric(source.path, columns, gaps=how.gaps, labels=source.labels, **source.written)
     records, names = found.records, found.names
     (query, clips), blocks = source.asked(names), source.blocks(names)
+    if source.query == "histogram":
+        found = with_outside(found, query["query"])
     common = {**how.options, **options, **query, **about_rows}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress

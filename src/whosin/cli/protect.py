@@ -15,7 +15,7 @@ from whosin.cli.errors import clean_errors
 from whosin.cli.files import remarks, takes_files
 from whosin.cli.files import split as listed
 from whosin.cli.options import Edges, Gaps, Json, Labels, Records
-from whosin.cli.statistics import labels_of, statistics_of
+from whosin.cli.statistics import edges_of, labels_of, statistics_of, with_outside
 from whosin.errors import InputError
 from whosin.parallel.storage import whole_file
 
@@ -73,6 +73,7 @@ def protect(
     written: Any = None,
 ) -> None:
     """Release a statistic of a random half of the records, with noise that hides who was drawn."""
+    from whosin.population import Histogram
     from whosin.protection import protect as release
     from whosin.tables import read_numeric
 
@@ -83,6 +84,8 @@ def protect(
     found = read_numeric(records, listed(columns), gaps=gaps, labels=public, **written)
     matrix, names = found.records, found.names
     estimator = statistics_of(statistic, edges, quantiles, names, public)
+    if "histogram" in statistic:
+        found = with_outside(found, Histogram(edges_of(edges or (), public, names)))
     if ball is not None and set(statistic) <= set(SUMS):
         raise InputError(f"--ball goes with medians and the like, got {statistic[0]}: its noise is computed exactly")
     parts = ["intercept", *names[:-1]] if statistic == ["regression"] else names

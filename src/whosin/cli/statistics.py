@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError
+
+if TYPE_CHECKING:
+    from whosin.population import Histogram
+    from whosin.tables.reading import Numbers
 
 Array = NDArray[np.float64]
 
@@ -112,6 +116,13 @@ def edges_of(edges: Sequence[str], labels: Mapping[str, Sequence[str]], columns:
         )
     numbers = (numbers_of("--edges", part) for part in edges)
     return [np.arange(len(labels[name]) + 1.0) if name in labels else next(numbers) for name in columns]
+
+
+def with_outside(found: Numbers, cells: Histogram) -> Numbers:
+    """Add a note on how many records a histogram leaves out, if it does."""
+    outside = len(found.records) - round(float(cells(found.records).sum()))
+    note = f"{outside} of {len(found.records)} records are in no cell of the histogram and count nowhere"
+    return found._replace(notes=(*found.notes, note)) if outside else found
 
 
 def _cells(edges: Sequence[Array]) -> Callable[[Array], Array]:

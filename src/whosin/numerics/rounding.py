@@ -112,7 +112,8 @@ def _rounded(value: float | None, digits: int, rounding: str, outwards: int) -> 
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     exact = Decimal(value) - outwards * abs(Decimal(value)) * Decimal("1e-12")
-    return f"{float(Context(prec=digits, rounding=rounding).plus(exact)) + 0.0:.{digits}g}"
+    rounded = float(Context(prec=digits, rounding=rounding).plus(exact)) + 0.0
+    return f"{rounded:.0f}" if 10.0**digits <= abs(rounded) < 1e9 else f"{rounded:.{digits}g}"
 
 
 def _percent(share: float | None, direction: str) -> str:

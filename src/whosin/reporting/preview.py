@@ -102,4 +102,5 @@ def _columns(columns: list[Mapping[str, Any]], judged: bool) -> Grid:
 def _in_words(what: str) -> str:
     """Return an overlap in the words of the page."""
     said = re.sub(r"\bin (holdout|synthetic|reference)$", lambda found: f"among the {ROLES[found[1]]}", what)
-    return re.sub(r"^(train|holdout|synthetic|reference) rows", lambda found: capital(ROLES[found[1]]), said)
+    said = said.replace("train people who are", "people of the training rows who are")
+    return re.sub(r"^(train|holdout|synthetic|reference) rows", lambda found: ROLES[found[1]], said)

@@ -92,7 +92,7 @@ def _number(facts: Facts) -> tuple[str, str] | None:
 def by_chance(facts: Facts) -> str:
     """Say how many copies of members chance alone would give, where outsiders are copied too."""
     expected = facts["copies"]["members_by_chance"]
-    return f", so chance alone would give about {expected:.3g} of the members" if expected else ""
+    return f", so chance alone would give about {about(expected)} of the members" if expected else ""
 
 
 def what_to_do(facts: Facts) -> tuple[str, ...]:

@@ -7,10 +7,11 @@ column read with the day or the month first, another column of the file decides,
 all numbers of a column have ($, €, £, ¥, or the letters of a currency) is left out, % makes hundredths, and blanks or
 apostrophes may separate thousands. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
 stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
-dates, and a remark says so. If no decimal sign is named and cells are not separated by commas, commas are decimal signs
-where that makes numbers of a column, and in at least one column of the file they cannot be thousands; then points
-separate thousands wherever they can. Where cells are separated by commas, a point is named as the decimal sign, or
-follows a comma in some column, commas separate thousands.
+dates, and a remark says so. If no decimal sign is named, commas are decimal signs where that makes numbers of a column,
+and in at least one column of the file they cannot be thousands; then points separate thousands wherever they can. If
+commas separate cells too, the first rows must have such a column, and no number with a point and no comma; or else
+commas in quotes separate thousands. So they do where a point is named as the decimal sign, or follows a comma in some
+column.
 
 What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
 is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
@@ -211,7 +212,7 @@ class Facts:
             forms = {NUMBER} if all_numbers else set()
         marked = bare.filter(bare.str.contains(",", literal=True)) if not all_numbers else bare.clear()
         commas, surely, points = not marked.is_empty(), False, False
-        if dialect.separator != "," and bare.str.contains(WITH_COMMA).all():
+        if dialect.commas and bare.str.contains(WITH_COMMA).all():
             forms |= {COMMA}
             surely = not marked.str.contains(THOUSANDS).all()
             points = bool(bare.str.contains(".", literal=True).any())

@@ -32,13 +32,19 @@ THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
 """Numbers in which commas may separate thousands."""
 _SEPARATORS = ("\t", ";", "|", ",", "^", "~", "\x01")
 """In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
+_IN_TEXTS = (" ", ":")
+"""Separators that texts have too: they are tried last, and must make a column of numbers below a name."""
 _BLANK_ENDINGS = (".txt", ".data", ".dat")
 """Endings of files whose cells may be separated by blanks."""
-_FEWEST_BLANK_CELLS = 3
+_FEWEST_CELLS = 3
+"""Cells that blanks or colons must make in every row."""
 _HEAD_ROWS = 200
 MOST_TITLES = 10
 """Lines, or rows of a sheet, above a table that may be left out."""
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32-le"), (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
+)  # fmt: skip
 _OLD = "cp1252"
 
 
@@ -58,6 +64,8 @@ class Dialect:
     """Lines at the top that are no part of the table."""
     blanks: bool = False
     """Whether a blank follows every separator, and is no part of the cell."""
+    commas: bool = True
+    """Whether cells may have decimal commas."""
 
     def __post_init__(self) -> None:
         mark = self.separator
@@ -67,8 +75,6 @@ class Dialect:
             raise InputError(f"separator must be one plain character, such as ';' or '\\t', got {mark!r}")
         if self.decimal is not None:
             check_choice("decimal", self.decimal, (".", ","))
-        if self.decimal == "," == self.separator:
-            raise InputError("decimal must differ from separator, got ',' for both")
         if isinstance(self.missing, str):
             raise InputError(f"missing must be a list of words, got the text {self.missing!r}")
         check_whole("skip_lines", self.skip_lines)
@@ -142,7 +148,7 @@ def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> t
     start, lines, letters = file.read(2**20), 0, False
     for mark, name in _MARKS:
         if start.startswith(mark) and name != "utf-8":
-            return "utf-16", None
+            return name[:-3], None
     if (name := _unmarked(start)) != "utf-8":
         return name, None
     decoder, part = codecs.getincrementaldecoder("utf-8")(), start
@@ -257,7 +263,7 @@ def _has_blanks(head: str, whole: bool) -> bool:
     """Whether blanks divide all first rows into equally many cells, or several blanks stand between cells in each."""
     lines = [line for line in head.split("\n")[: None if whole else -1] if line.strip()]
     aligned = all(re.search(r"\S {2,}\S", line) for line in lines[:_HEAD_ROWS])
-    return aligned or _width(first_rows(head, whole, " ")) >= _FEWEST_BLANK_CELLS
+    return aligned or _width(first_rows(head, whole, " ")) >= _FEWEST_CELLS
 
 
 def whole_names(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -285,8 +291,17 @@ def _separator(head: str, whole: bool, ending: str) -> str:
     found = next((mark for mark in _SEPARATORS if _width(rows[mark]) > 1), None)
     if found is None and ending in _BLANK_ENDINGS and _has_blanks(head, whole):
         return " "
+    if found is None:
+        found = next((mark for mark in _IN_TEXTS if _has_numbers(first_rows(head, whole, mark))), None)
     in_all = (mark for mark in "\t;|" if len(rows[mark]) > 1 and min(map(len, rows[mark])) > 1)
     return found or next(in_all, "\t" if ending == ".tsv" else ",")
+
+
+def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether all rows have as many cells as the first, three or more, and one of its names stands above numbers."""
+    if not rows or len(rows[0]) < _FEWEST_CELLS or {len(row) for row in rows} != {len(rows[0])}:
+        return False
+    return any(not is_number(name) and cells and all(map(is_number, cells)) for name, *cells in zip(*rows, strict=True))
 
 
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
@@ -320,11 +335,15 @@ def is_number(cell: str) -> bool:
 
 
 def column_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names of columns, the second of two equal ones with a number, and remarks."""
+    """Return the names of columns, the second of two equal ones with a number, and remarks.
+
+    Where others have names, one without is called as pandas calls it: mostly it is the index of a frame.
+    """
     names: list[str] = []
     remarks = []
+    word = "Unnamed:" if any(map(str.strip, cells)) else "column"
     for i, cell in enumerate(cells):
-        name = given = cell.strip() or f"column {i}"
+        name = given = cell.strip() or f"{word} {i}"
         number = 0
         while name in names:
             number += 1

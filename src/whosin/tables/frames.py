@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, listed
 from whosin.tables.columns import Column, as_category, column_from_series, for_each
 from whosin.tables.objects import flat_series, series_from_objects
 from whosin.tables.table import Table, check_names
@@ -49,7 +49,13 @@ def as_table(data: Any, name: str = "data", *, categories: Sequence[str] = ()) -
     """
     if isinstance(data, Table):
         return _recategorised(data, _listed(categories, data.names, data.origin))
-    return table_from_series(series_of(data, name), name, categories)
+    return table_from_series(series_of(data, name), name, categories, _index(data))
+
+
+def _index(data: Any) -> list[str]:
+    """Say that the named index of a pandas frame is no column."""
+    names = [name for name in getattr(getattr(data, "index", None), "names", ()) if name is not None]
+    return [f"its index {listed(map(repr, names))} is no column; reset_index() makes it one"] if names else []
 
 
 def table_from_series(
@@ -78,7 +84,7 @@ def _listed(categories: Sequence[str], names: tuple[str, ...], origin: str) -> s
         raise InputTypeError(f"categories must be a list of column names, got the text {categories!r}")
     unknown = [label for label in categories if label not in names]
     if unknown:
-        raise InputError(f"{origin} has no column {unknown[0]!r}; it has {', '.join(names)}")
+        raise InputError(f"{origin} has no column {unknown[0]!r}; it has {listed(names)}")
     return set(categories)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ def numeric_records(records: Any, name: str = "records", *, at_least: int = 2) -
     ...     print(error)
     records must hold finite numbers, got [3.0, nan] in row 1 (1 such rows)
     """
+    if isinstance(records, str | Path):
+        raise InputTypeError(f"{name} must hold numbers, got the path {str(records)!r}: read_numeric reads files")
     if hasattr(records, "to_numpy") and hasattr(records, "columns"):
         _check_columns(records, name)
         records = records.to_numpy()

@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_choice
+from whosin.errors import InputError, InputTypeError, check_choice, listed
 from whosin.tables.cells import read_texts
 from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
@@ -48,6 +48,9 @@ _NO_TEXT = {
     rb"(?i)(\xef\xbb\xbf)?<(!doctype|html|\?xml|table)": "a web page or XML, no table; save the table itself as CSV",
     rb'(\[\s*)?\{\s*"': "JSON; .json or .jsonl must be its ending",
     rb"(?i)(%[^\n]*\n\s*)*@relation": "a file of Weka; save it as CSV there",
+    rb"SQLite format 3\0": "a database; save the table as CSV there",
+    rb"%PDF-": "a PDF, no table; save the table itself as CSV",
+    rb"version https://git-lfs": "a pointer of Git LFS; git lfs pull gets the file itself",
 }
 """How files start that text is taken for, and what they are."""
 _ENDINGS = (*TEXT, *_LINES, *_EXCEL, ".parquet", ".arrow", ".feather", ".npy", ".npz")
@@ -189,7 +192,7 @@ def read_numeric(
     names = list(found.series) if columns is None else list(columns)
     absent = [name for name in names if name not in found.series]
     if absent:
-        raise InputError(f"{path.name} has no column {absent[0]!r}; it has {', '.join(found.series)}")
+        raise InputError(f"{path.name} has no column {absent[0]!r}; it has {listed(found.series)}")
     own = labels or {}
     matrix = np.column_stack([_numbers(found, name, path, gaps, own.get(name)) for name in names])
     rows = np.flatnonzero(~np.isnan(matrix).any(axis=1)) if gaps == "drop" else np.arange(len(matrix))
@@ -239,11 +242,13 @@ def check_file(path: Path) -> None:
         folder = path.is_dir()
     except OSError as error:
         raise InputError(f"no file can have this name: {error.strerror}, got {str(path)[:100]!r}") from None
-    raise InputError(
-        f"{str(path)!r} is a folder: name a file in it; audits take folders with an embedding (embed)"
-        if folder
-        else f"no such file: {path}"
-    )
+    if folder:
+        raise InputError(f"{str(path)!r} is a folder: name a file in it; audits take folders with an embedding (embed)")
+    if path.exists():
+        raise InputError(f"{str(path)!r} must be a file, got a pipe or a device: write what it gives to a file first")
+    if re.match(r"[a-z][a-z0-9+.]+:/", str(path)):
+        raise InputError(f"no such file: {path}; download it first: only as_stream reads from a URL, Parquet and Arrow")
+    raise InputError(f"no such file: {path}")
 
 
 def file_ending(path: Path) -> str:
@@ -300,9 +305,10 @@ def opened(path: Path) -> IO[bytes]:
 def _only_file(path: Path) -> IO[bytes]:
     try:
         packed = zipfile.ZipFile(path)
-        (name,) = [name for name in packed.namelist() if not name.endswith("/") and "__MACOSX" not in name]
+        files = [name for name in packed.namelist() if not name.endswith("/")]
+        (name,) = [name for name in files if "__MACOSX" not in name and "/." not in f"/{name}"]
     except ValueError:
-        raise InputError(f"{path.name} must be a zip with one file in it, got {len(packed.namelist())}") from None
+        raise InputError(f"{path.name} must be a zip with one file in it, got {len(files)}") from None
     return packed.open(name)
 
 
@@ -321,7 +327,8 @@ def unpacking(path: Path) -> Iterator[None]:
             raise
         packing = path.suffix.lower().removeprefix(".")
         raise InputError(
-            f"{path.name} must be packed as {packing}, got something else or part of it: {error}"
+            f"{path.name} must be packed as {packing}, got something else or part of it: {error}; if it is not packed, "
+            f"its name must not end in .{packing}"
         ) from None
 
 
@@ -398,6 +405,11 @@ def _numbers(
         numbers = text.replace_strict(
             list(labels), np.arange(len(labels), dtype=float), default=-1.0, return_dtype=pl.Float64
         ).set(series.is_null(), None)
+        if (numbers == -1.0).all() and not text.is_empty():
+            raise InputError(
+                f"{path.name} column {name!r} must have one of the labels {listed(labels)} in some row, got others in "
+                f"all, such as {series[0]!r}; capitals count"
+            )
     elif series.dtype.is_numeric() or series.dtype == pl.Boolean:
         numbers = series.cast(pl.Float64)
     else:
@@ -407,9 +419,10 @@ def _numbers(
     if strange.any():
         row = int(strange.arg_max() or 0)
         numbers_in = [name for name, cells in found.series.items() if cells.dtype.is_numeric()]
-        listed = ", ".join(numbers_in[:12]) + (", …" if len(numbers_in) > 12 else "")
+        some = listed(numbers_in[:12]) + (", …" if len(numbers_in) > 12 else "")
         shown = repr(series[row]) if isinstance(series[row], str) else str(series[row])
-        other = f"{shown}; columns= chooses others" + (f", such as {listed}" if listed else "")
+        other = f"{shown}; columns= chooses others" + (f", such as {some}" if some else "")
+        other += "; in a histogram labels= names its public labels" if not series.dtype.is_temporal() else ""
         got = "a missing cell; gaps='drop' leaves such rows out" if missing[row] else other
         raise InputError(f"{path.name} {place_of(found.places, row)} column {name!r} must be a number, got {got}")
     return numbers.fill_null(np.nan).to_numpy()

@@ -8,7 +8,8 @@ A column is left out if
    probability at most e⁻⁹: given the smallest, which must be single, the n − 1 others are draws above it, and within
    s − 1 values they differ with probability at most exp(−(n−1)(n−2)/(2(s−1))), s ≤ n²/20;
 2. in the first 100,000 rows of the release it is whole numbers or text of which more than half are different, at least
-   20 cells in all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like);
+   20 cells in all, and it is called an id (``id``, ``patient_id``, ``key``, ``index`` and the like) or has no name, as
+   the index of a frame;
 3. in these rows it is text of which more than half is different, at least 20 cells in all, and at most one in ten of
    the different texts occurs again: among n towns, drawn from k, about n/2k of the different ones do. Numbers or dates
    of the records that the release has as text are not left out but refused: they are attributes, written otherwise.
@@ -19,8 +20,9 @@ them, and the limits of an audit hold as they stand (section 13 of the theory); 
 probability at most e⁻⁹.
 
 A copied name or key is a leak all the same: of the columns of 2 and 3 that the release has (:func:`key_columns`) an
-audit asks how rare the values are that the release repeats. So it does where 1 leaves them out too, unless rows of the
-records or of the release are numbered in order, or one side has all the smaller numbers: then equal numbers say little.
+audit asks how rare the values are that the release repeats, unless its rows are numbered in order: then equal numbers
+say little. So it does where 1 leaves them out too, unless rows of the records are numbered in order or one side has all
+the smaller numbers.
 The column that says whose a row is, which is never compared, is looked up likewise (:func:`person_column`).
 Columns that are the same in every row stay: they change no answer. What is left out is named with the reason; ``keep=``
 compares it all the same, and ``columns=`` switches the rules off.
@@ -35,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, listed
 from whosin.tables.columns import Column
 from whosin.tables.frames import table_from_series
 from whosin.tables.schema import check_same_names
@@ -50,7 +52,9 @@ FIRST_ROWS = 100_000
 """Rows of the release that are looked at."""
 _MOST_DIGITS = 300
 """Most digits that are read as one number, which is finite then."""
-_ID = re.compile(r"(^|[^a-z])(id|key|uuid|guid|hash|index|idx|nr)$|[a-z](Id|ID)$", re.ASCII)
+_ID = re.compile(
+    r"(^|[^a-z])(id|key|uuid|guid|hash|index|idx|nr)$|[a-z](Id|ID)$|^Unnamed: \d+$|^__index_level_", re.ASCII
+)
 _KEYS = CALLED_ID, KEY, TEXTS = (
     "mostly different, and called an id",
     "different in every row: a key",
@@ -87,7 +91,7 @@ def attributes(
             raise InputTypeError(f"{option} must be a list of column names, got the text {names!r}")
         unknown = next((name for name in names if name not in known), None)
         if unknown is not None:
-            raise InputError(f"{option} must name columns, got {unknown!r}; there are {', '.join(known)}")
+            raise InputError(f"{option} must name columns, got {unknown!r}; there are {listed(known)}")
     left: dict[str, str] = {}
     seen = _first_rows(others[0], [*ignore, *keep]) if others else None
     for name in known:
@@ -184,9 +188,11 @@ def _reason(
         return "a running number"
     released = None if seen is None or name not in seen.names else _column(seen, name)
     key = None if released is None else _key(name, released)
+    if key is not None and released is not None and is_running(released):
+        key = "a running number in the release"
     if all(_numbers_rows(side) for side in sides):
         mixed = max(side.values.min() for side in sides) < min(side.values.max() for side in sides)
-        if key is not None and released is not None and mixed and not is_running(released):
+        if key in _KEYS and mixed:
             return key
         return "different in every row and within a narrow span, as numbers of rows are"
     if others and name in others[0].names:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import InputError, InputTypeError, check_whole
+from whosin.errors import InputError, InputTypeError, check_whole, listed
 from whosin.tables.dialect import Dialect
 from whosin.tables.frames import series_of, table_from_series
 from whosin.tables.objects import flat_series
@@ -104,7 +104,7 @@ class TableStream:
         """Return the named columns, in this order."""
         absent = next((name for name in names if name not in self.dtypes), None)
         if absent is not None:
-            raise InputError(f"{self.origin} has no column {absent!r}; it has {', '.join(self.names)}")
+            raise InputError(f"{self.origin} has no column {absent!r}; it has {listed(self.names)}")
         return replace(self, dtypes={name: self.dtypes[name] for name in names})
 
     def without(self, name: str) -> TableStream:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from whosin.errors import InputError, InputTypeError
+from whosin.errors import InputError, InputTypeError, listed
 from whosin.tables.columns import Column, Kind
 
 
@@ -143,7 +143,7 @@ class Table:
 
     def _place(self, name: str) -> int:
         if name not in self.names:
-            raise InputError(f"{self.origin} has no column {name!r}; it has {', '.join(self.names)}")
+            raise InputError(f"{self.origin} has no column {name!r}; it has {listed(self.names)}")
         return self.names.index(name)
 
 

@@ -26,6 +26,8 @@ from whosin.tables.columns import EXACT, for_each
 from whosin.tables.dialect import (
     THOUSANDS,
     WITH_COMMA,
+    WITH_POINT,
+    WORDS,
     Dialect,
     are_counted,
     column_names,
@@ -127,8 +129,14 @@ class Layout:
             remarks += repeated
             end, line_end = _after_names(data, start, line, str(found.separator))
         check_names(names, origin)
+        if len(names) > 1 and all(re.fullmatch("'.*'", name, re.DOTALL) for name in names):
+            raise InputError(
+                f"{origin} line {line_end - 1} must have names in double quotes or in none, got single ones, "
+                f"{names[0]}; write the file so"
+            )
         columns = list(zip(*(row for row in rows if len(row) == len(names)), strict=True)) or [()] * len(names)
         numeric = _numbers_in(columns, found)
+        found = replace(found, commas=found.separator != "," or numeric[1] == ",")
         return cls(origin, found, tuple(names), end, line_end, tuple(remarks), *numeric, unnamed)
 
     @property
@@ -257,8 +265,8 @@ def _numbers_in(
     known = [[cell for cell in cells if cell not in dialect.gaps] for cells in columns]
     decimal = _decimal(dialect, known)
     numeric = [_are_numbers(cells, decimal) for cells in known]
-    if any(is_number(word) and float(word) == float(word) for word in dialect.gaps):
-        numeric = [False] * len(columns)  # a number that stands for a missing cell has to be seen as it is written
+    if decimal == dialect.separator or any(is_number(word) and float(word) == float(word) for word in dialect.gaps):
+        numeric = [False] * len(columns)  # polars takes no commas for both, and a number for a gap has to be seen
     some = any(number and set(cells) & set(dialect.gaps) - {""} for number, cells in zip(numeric, columns, strict=True))
     commas = tuple(any("," in cell for cell in cells) for cells in known)
     return tuple(numeric), decimal, commas, tuple(dialect.gaps) if some else ()
@@ -270,9 +278,18 @@ def _are_numbers(known: Sequence[str], decimal: str) -> bool:
 
 
 def _decimal(dialect: Dialect, known: Sequence[Sequence[str]]) -> str:
-    """Return the decimal sign by the first rows: a comma where it makes numbers and cannot stand for thousands."""
-    if dialect.decimal is not None or dialect.separator == ",":
-        return dialect.decimal or "."
+    """Return the decimal sign by the first rows: a comma where it makes numbers and cannot stand for thousands.
+
+    Where commas separate cells too, there must be no numbers with points: these may be decimal signs, and commas divide
+    answers such as "1,2".
+    """
+    if dialect.decimal is not None:
+        return dialect.decimal
+    if dialect.missing is None:
+        known = [[cell for cell in cells if cell not in WORDS] for cells in known]
+    with_point = re.compile(WITH_POINT).match
+    if dialect.separator == "," and any(all(map(with_point, cells)) and "." in "".join(cells) for cells in known):
+        return "."
     marked = (cell for cells in known if _are_numbers(cells, ",") for cell in cells if "," in cell)
     return "," if any(not re.match(THOUSANDS, cell) for cell in marked) else "."
 
@@ -333,7 +350,7 @@ class Piece:
                 schema=schema,
                 separator=layout.separator,
                 null_values=list(layout.words) if any(numbers) and layout.words else None,
-                decimal_comma=layout.decimal == ",",
+                decimal_comma=layout.decimal == "," and any(numbers),
                 glob=False,
             )
         except (pl.exceptions.PolarsError, OSError):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from whosin.errors import InputError, InputTypeError, check_callable, check_whole
+from whosin.errors import InputError, InputTypeError, WhosinError, check_callable, check_whole
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint64]
@@ -63,7 +63,8 @@ def embedded(data: Any, embed: Callable[[list[Any]], Any], *, batch: int = 256) 
     Parameters
     ----------
     data : path of a folder, or sequence
-        The files of a folder, images for one, in the order of their names; or texts, or whatever ``embed`` takes.
+        The files of a folder and of folders in it, images for one, in the order of their names; or texts, or whatever
+        ``embed`` takes.
     embed : callable
         From a list of paths, texts or other items to as many rows of numbers. None is shipped.
     batch : int, default 256
@@ -86,7 +87,16 @@ def embedded(data: Any, embed: Callable[[list[Any]], Any], *, batch: int = 256) 
     for start in range(0, len(items), step):
         some = items[start : start + step]
         try:
-            rows = np.asarray(embed(some), dtype=np.float64)
+            made = embed(some)
+        except (WhosinError, MemoryError):
+            raise
+        except Exception as error:
+            raise InputError(
+                f"embed must be a function that takes items {start} to {start + len(some) - 1}, got from it "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        try:
+            rows = np.asarray(made, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputTypeError(f"embed must return rows of numbers, got something else: {error}") from None
         if rows.ndim != 2 or len(rows) != len(some) or not np.isfinite(rows).all():
@@ -105,7 +115,10 @@ def _items(data: Any) -> list[Any]:
         folder = Path(data)
         if not folder.is_dir():
             raise InputError(f"data must be a folder, or a list of items, got {str(data)!r}")
-        items: list[Any] = sorted(path for path in folder.iterdir() if path.is_file() and path.name[0] != ".")
+        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        items: list[Any] = [
+            path for path in paths if not any(part[0] == "." for part in path.relative_to(folder).parts)
+        ]
     else:
         items = list(data)
     if not items:
@@ -114,12 +127,13 @@ def _items(data: Any) -> list[Any]:
 
 
 def _checked(texts: Sequence[str], name: str) -> list[str]:
-    if isinstance(texts, str):
-        raise InputTypeError(f"{name} must be a list of texts, got one text")
+    if isinstance(texts, str) or hasattr(texts, "columns"):
+        got = "one text" if isinstance(texts, str) else "a table: name its column"
+        raise InputTypeError(f"{name} must be a list of texts, got {got}")
     found = list(texts)
     strange = next((place for place, text in enumerate(found) if not isinstance(text, str)), None)
     if strange is not None:
-        raise InputTypeError(f"{name} must be texts, got {found[strange]!r} in row {strange}")
+        raise InputTypeError(f"{name} must be texts, got {found[strange]!r} in row {strange}; leave such rows out")
     if not found:
         raise InputError(f"{name} must have at least one text, got none")
     return found

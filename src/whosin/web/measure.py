@@ -112,7 +112,7 @@ def _read(folder: Path, role: str, ending: str, request: Mapping[str, Any]) -> T
     path = folder / f"{role}.{ending}"
     if ending == "parquet":
         _check_size(role, *_stated_size(path), request)
-    elif ending in ("csv", "tsv"):
+    elif ending in ("csv", "tsv", "txt"):
         _check_head(role, path, options.separator, request)
     table = read_table(path, categories=options.categories, **options.written())
     _check_size(role, len(table), len(table.names), request)

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from whosin.errors import split_names
+
 HEAVY = ("dpsgd", "zcdp", "rdp", "profile")
 """Kinds of promises whose curve may take long."""
 MOST_PAIRS = 6_000
@@ -109,7 +111,7 @@ class CalibrateAnswer(BaseModel):
 
 def _listed(value: Any) -> Any:
     """Names separated by commas, as a form sends them."""
-    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    return [part for part in split_names(value) if part] if isinstance(value, str) else value
 
 
 def _blank(value: Any) -> Any:

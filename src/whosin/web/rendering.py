@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from whosin.errors import listed
 from whosin.numerics.rounding import about, at_least, at_most, clean
 
 
@@ -29,8 +30,9 @@ def _environment() -> Environment:
     )
     environment.filters["drawing"] = Markup
     environment.filters.update(
-        given=_given, duration=_duration, size=_size, moment=_moment, about=about, at_least=at_least, at_most=at_most
-    )
+        given=_given, duration=_duration, size=_size, moment=_moment, about=about, at_least=at_least, at_most=at_most,
+        listed=listed,
+    )  # fmt: skip
     return environment
 
 

@@ -149,11 +149,11 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
     missing = table.columns[table.names.index(column)].missing
     if missing.any():
         where = f"{table.origin} {table.place(int(missing.argmax()))} column {column!r}"
-        raise InputError(f"{where} must say who is a member, got a missing cell")
+        raise InputError(f"{where} must say who is a member, got a missing cell; fill it in, or leave the row out")
     texts = [str(cell).strip().removesuffix(".0") for cell in table.column(column)]
+    seen = ", ".join(repr(text) for text in sorted(set(texts))[:5])
     if value is not None:
         if value not in texts or set(texts) == {value}:
-            seen = ", ".join(repr(text) for text in sorted(set(texts))[:5])
             raise InputError(f"{table.origin} must have {value!r} and others in column {column!r}, got {seen}")
         nearly = next((row for row, text in enumerate(texts) if text != value and text.lower() == value.lower()), None)
         if nearly is not None:
@@ -164,7 +164,7 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
     if strange is not None:
         raise InputError(
             f"{table.origin} {table.place(strange)} column {column!r} must be 1 or 0, got {texts[strange]!r}; "
-            f"member_value={texts[strange]!r} would take the rows with this value as members"
+            f"member_value= names the word that members have, one of {seen}"
         )
     inside = np.array([_TRUTH[text.lower()] for text in texts], dtype=bool)
     if inside.all() or not inside.any():

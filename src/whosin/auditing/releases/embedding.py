@@ -33,6 +33,12 @@ def embedded_parts(
         if isinstance(items, Table):
             tables.append(items)
             items = _texts(items, columns)
+            if columns is None and tables[-1].names != tables[0].names:
+                raise InputError(
+                    f"tables must call their column of texts alike, got {tables[0].names[0]!r} in {tables[0].origin} "
+                    f"and {tables[-1].names[0]!r} in {tables[-1].origin}; if these are texts, header=False reads them "
+                    "so"
+                )
         vectors = embedded(items, embed)
         if found and vectors.shape[1] != found[0].shape[1]:
             raise InputError(

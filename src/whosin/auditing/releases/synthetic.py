@@ -29,6 +29,7 @@ from whosin.auditing.releases.tables_to_answers import FEW_LABELS, ReleaseAnswer
 from whosin.errors import AssumptionWarning, InputError, InputTypeError, check_confidence, check_rng
 from whosin.guarantees import Guarantee
 from whosin.numerics.differences import gain_lower, gain_upper_of_one
+from whosin.numerics.rounding import about
 from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.tables.look import Preview
@@ -200,7 +201,7 @@ class SyntheticAudit(Audit):
         if inside or outside:
             sentences.append(
                 f" {inside} of {self.members} members and {outside} of {self.non_members} outsiders appear in the "
-                f"release word for word; chance alone would give about {self.copies_by_chance:.3g} of the members."
+                f"release word for word; chance alone would give about {about(self.copies_by_chance)} of the members."
             )
         standing = [row.name for row in (*self.groups, *self.exposed_groups) if row.stands_out]
         if standing and self.problem is None:
