@@ -15,8 +15,9 @@ drawn and weights w_l near p(1-p), tilted by η, and W their sum,
 
 where the mean is e^{-W}·I₀(|Σ w_l·exp(iη_l·y)|), and sin²x ≥ c(κ)·(x² - κx⁴) for every κ ≥ 1/π² turns the
 differences of two records into second and fourth moments, up to frequencies at which the noise has made φ small by
-itself. docs/theory.md has the proof. Cells are bounded from above, so that the sums that stand for integrals are no
-smaller.
+itself. In many columns few directions of η and y are as bad as the worst, and the integral is over all of them: means
+over directions take the place of the worst one where quadratic forms decide. docs/theory.md has the proof. Cells are
+bounded from above, so that the sums that stand for integrals are no smaller.
 """
 
 from __future__ import annotations
@@ -42,27 +43,46 @@ FREQUENCIES, TILTS = (240, 140), (32, 16)
 """Cells in |y| and |η|, evenly in their squares and then in ratio."""
 RADII = 120
 """How many ϱ are tried."""
+LOWERING = 1e9
+"""About how many multiplications the search for a fourth moment's limit may take."""
 
 
 def largest_fourth(vectors: Array) -> float:
     """Return a number that is at least Σ(v_j·e)⁴ for all unit vectors e, and near the largest of them.
 
-    e⊗e is a multiple of the identity plus a part without trace, so that the form on e⊗e is bounded block by block;
-    O(N·d⁴ + d⁶).
+    The form is one of the products e_i·e_k by a symmetric matrix, and at most its largest eigenvalue. Many matrices
+    stand for the form; the eigenvalue is lowered by steps along matrices that stand for 0. O(N·d⁴ + steps·d⁶).
     """
     d = vectors.shape[1]
-    rows, columns = np.triu_indices(d)
-    products = vectors[:, rows] * vectors[:, columns] * np.where(rows == columns, 1.0, math.sqrt(2.0))
-    trace = (rows == columns) / math.sqrt(d)
-    share = 1.0 / d
-    quartic = products.T @ products
-    image = quartic @ trace
-    both = float(trace @ image)
-    across = float(np.linalg.norm(image - both * trace))
-    rest = quartic - np.outer(trace, image) - np.outer(image, trace) + both * np.outer(trace, trace)
-    fourth = share * both + 2.0 * math.sqrt(share * (1.0 - share)) * across
-    fourth += (1.0 - share) * max(float(np.linalg.eigvalsh(rest)[-1]), 0.0)
-    return float(fourth) * (1.0 + 1e-9)
+    i, k = np.triu_indices(d)
+    weights = np.where(i == k, 1.0, math.sqrt(2.0))
+    products = vectors[:, i] * vectors[:, k] * weights
+    form = products.T @ products
+    least, goal = float(np.trace(form)), _climbed_fourth(vectors)
+    for _ in range(int(np.clip(LOWERING / len(form) ** 3, 2, 30))):
+        values, bases = np.linalg.eigh(form)
+        least = min(least, float(values[-1]))
+        top = values > 0.85 * values[-1]
+        if least <= 1.001 * goal or not top.any():
+            break
+        shares = np.exp((values[top] / values[-1] - 1.0) / 0.02)
+        matrices = np.zeros((len(shares), d, d))
+        matrices[:, i, k] = matrices[:, k, i] = (bases[:, top] / weights[:, None]).T
+        tensor = np.einsum("m,mij,mkl->ijkl", shares / shares.sum(), matrices, matrices, optimize=True)
+        nothing = (2.0 * tensor - tensor.transpose(0, 2, 1, 3) - tensor.transpose(0, 3, 2, 1)) / 3.0
+        step = nothing[i, k][:, i, k] * weights[:, None] * weights
+        form -= (values[-1] - goal) / max(float(np.sum(step**2)), 1e-24) * step
+    return least * (1.0 + 1e-9)
+
+
+def _climbed_fourth(vectors: Array) -> float:
+    """The largest Σ(v_j·e)⁴ found by climbing from the longest vectors and the widest directions."""
+    far = vectors[np.argsort(-np.linalg.norm(vectors, axis=1), kind="stable")[:8]]
+    e = np.vstack([far, np.linalg.eigh(vectors.T @ vectors)[1][:, -4:].T])
+    for _ in range(40):
+        e = (e @ vectors.T) ** 3 @ vectors
+        e /= np.maximum(np.linalg.norm(e, axis=1, keepdims=True), 1e-300)
+    return float(np.max(np.sum((e @ vectors.T) ** 4, axis=1)))
 
 
 @lru_cache(maxsize=1)
@@ -124,7 +144,7 @@ def _far_norms(sizes: Sizes, radii: Array) -> list[tuple[float, Array]]:
     spreads = [kappa for kappa in SPREADS if 2.0 * kappa - growth >= LEAST_ROOM]
     if not spreads or not 0.0 < largest < 1.0 - 1e-9:
         return []
-    y, eta, transform = _cells(draw, d, largest, 2.0 * spreads[0] - growth, sizes.fourth)
+    y, eta, transform = _cells(draw, tuple(sizes.eigenvalues), 2.0 * spreads[0] - growth, sizes.fourth, sizes.around)
     weight = 2.0 * transform + _log_shells(y, d)[None, :] + _log_shells(eta, d)[:, None]
     squares = (y[None, 1:] ** 2 + eta[1:, None] ** 2).ravel()
     order = np.argsort(-squares, kind="stable")
@@ -139,8 +159,11 @@ def _far_norms(sizes: Sizes, radii: Array) -> list[tuple[float, Array]]:
 
 
 @lru_cache(maxsize=4)
-def _cells(draw: Draw, d: int, largest: float, room: float, fourth: float) -> tuple[Array, Array, Array]:
+def _cells(
+    draw: Draw, eigenvalues: tuple[float, ...], room: float, fourth: float, around: float
+) -> tuple[Array, Array, Array]:
     """Ends of the cells in |y| and |η|, so far that what is outside has no weight, and ln|φ| on them."""
+    d, largest = len(eigenvalues), max(eigenvalues)
     y, eta = (
         np.sqrt(np.append(np.linspace(0.0, near, even), np.geomspace(near, max(end, 1.01 * near), odd + 1)[1:]))
         for near, end, (even, odd) in (
@@ -148,7 +171,7 @@ def _cells(draw: Draw, d: int, largest: float, room: float, fourth: float) -> tu
             (2.0 * d + 20.0, (d + 120.0) / room, TILTS),
         )
     )
-    return y, eta, log_transform(draw, largest, fourth, y, eta)
+    return y, eta, log_transform(draw, eigenvalues, fourth, around, y, eta)
 
 
 def _log_shells(ends: Array, d: int) -> Array:
@@ -171,46 +194,92 @@ def _log_outside(draw: Draw, d: int, largest: float, room: float, y: float, eta:
     return 2.0 * math.log(constant) + math.log(share) + volume
 
 
-def log_transform(draw: Draw, largest: float, fourth: float, y: Array, eta: Array) -> Array:
+def log_transform(
+    draw: Draw, eigenvalues: tuple[float, ...], fourth: float, around: float, y: Array, eta: Array
+) -> Array:
     """Return for each cell of |η| and |y| (ends given) an upper limit on ln|φ(iy+η)| of either side.
+
+    |φ|² is a mean over the directions of η and y.
 
     Parameters
     ----------
     draw : Draw
-    largest : float
-        The largest eigenvalue of the covariance without noise, in units of the whole.
-    fourth : float
-        The largest Σ(η_j·e)⁴.
+    eigenvalues : tuple
+        Of the covariance without noise, in units of the whole.
+    fourth, around : float
+        The largest Σ(η_j·e)⁴ and Σ|η_j|²(η_j·e)².
     y, eta : arrays
     """
     sides = {min(m, draw.others - m) for m in draw.sizes}
-    return np.asarray(np.max([_log_transform_of(draw, m, largest, fourth, y, eta) for m in sides], axis=0))
+    values = np.array(eigenvalues)
+    limits = [_log_transform_of(draw, m, values, fourth, around, y, eta) for m in sides]
+    return np.asarray(np.max(limits, axis=0))
 
 
-def _log_transform_of(draw: Draw, m: int, largest: float, fourth: float, y: Array, eta: Array) -> Array:
+def _log_mean_exp(most: Array, share: float, d: int) -> Array:
+    """ln of a limit on the mean of exp(ω·Bω) over directions ω, B ≥ 0 with eigenvalues ≤ ``most``, ``share`` in sum.
+
+    A convex function of the eigenvalues, so it is largest where ⌊share⌋ of them are as large as may be and at most
+    one is between: then ω·Bω is a beta variable times ``most``, or between two of them.
+    """
+    from scipy.special import hyp1f1
+
+    whole = math.floor(min(share, d))
+    part = min(share, d) - whole
+    x = np.minimum(most, 600.0)
+    mean = sum(
+        weight * hyp1f1(0.5 * count, 0.5 * d, x)
+        for weight, count in ((1.0 - part, whole), (part, min(whole + 1, d)))
+        if weight > 0.0
+    )
+    return np.asarray(np.log(mean) + (most - x) + 1e-9)
+
+
+def _log_mean_less(most: Array, eigenvalues: Array) -> Array:
+    """ln of a limit on the mean of exp(-``most``·(1 - ω·Λω/λ)) over directions ω, λ the largest eigenvalue of Λ.
+
+    It rises with every eigenvalue, and these are the largest.
+    """
+    least = float(eigenvalues.min() / eigenvalues.max())
+    room = max(1.0 - least, 1e-12)
+    share = float(np.sum(eigenvalues / eigenvalues.max() - least)) / room
+    return np.minimum(_log_mean_exp(most * room, share, len(eigenvalues)) - most * room, 0.0)
+
+
+def _log_transform_of(
+    draw: Draw, m: int, eigenvalues: Array, fourth: float, around: float, y: Array, eta: Array
+) -> Array:
     """The same where m of the others are drawn."""
     from scipy.special import gammaln, ive
 
-    n, p = draw.others, m / draw.others
+    n, p, d, largest = draw.others, m / draw.others, len(eigenvalues), float(eigenvalues.max())
     lean, variance = abs(1.0 - 2.0 * p), p * (1.0 - p)
     kappa, c = sine_bounds()
     c = np.minimum(c, draw.alpha / variance)[:, None]  # then the direction of most variance is the worst
     kappa = kappa[:, None]
     low, high, tilts = y[:-1], y[1:], eta[1:, None] ** 2
     less, more = (largest * end**2 / (4.0 * draw.alpha * n) for end in (low, high))
-    apart = c * (2.0 * less - kappa * (2.0 * fourth * high**4 / (16.0 * n) + 6.0 * more**2))
-    apart = np.maximum(apart.max(axis=0), 0.0)  # the mean of sin² of the difference of two records
+    grown = c * (2.0 * less - 6.0 * kappa * more**2)  # by what y·Λy makes, from 0 to its largest
+    spare = 0.5 * largest * low**2 - n * variance * np.maximum(grown, 0.0)  # so much more noise elsewhere
+    elsewhere = 0.5 * _log_mean_less(2.0 * np.maximum(spare, 0.0), eigenvalues)
+    apart = grown - c * kappa * fourth * high**4 / (8.0 * n)
+    chosen = np.argmin(elsewhere - n * variance * np.maximum(apart, 0.0), axis=0)[None]
+    apart, elsewhere = (np.take_along_axis(part, chosen, axis=0)[0] for part in (apart, elsewhere))
+    apart = np.maximum(apart, 0.0)  # the mean of sin² of the difference of two records
     tilted = largest / draw.alpha * tilts / n
-    moved = np.minimum(fourth * high**2 * tilts / (4.0 * n) + more * tilted, tilted)
+    turned = fourth * high**2 * tilts / (4.0 * n)  # at the most, by the direction of the tilt
     best = np.zeros((len(eta) - 1, len(y) - 1))
     for trade in np.geomspace(0.03, 1.0, 4) if lean > 0.0 else (1.0,):
         kept = 1.0 - 0.5 * lean * trade
         lost = (0.25 + 0.5 * lean / trade) / kept
         whole = n * variance * kept
-        drop = whole * np.maximum(apart - 2.0 * lost * moved, 0.0)
-        left = np.maximum(whole * np.maximum(1.0 - lost * tilted, 0.0) - drop, 0.0) * (1.0 - 1e-12)
-        best = np.minimum(best, np.log(ive(0, left)) - drop)
+        every = whole * np.maximum(1.0 - lost * tilted, 0.0)
+        turning = 0.5 * _log_mean_exp(4.0 * whole * lost * turned, max(around / fourth, 1.0), d)
+        for moved, price in ((np.minimum(more * tilted, tilted), turning), (tilted, 0.0)):
+            drop = whole * np.maximum(apart - 2.0 * lost * moved, 0.0)
+            left = np.maximum(every - drop, 0.0) * (1.0 - 1e-12)
+            best = np.minimum(best, np.log(ive(0, left)) - drop + price)
     ways = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)
     log_chance = ways + m * math.log(p) + (n - m) * math.log1p(-p) - 1e-8 - 2.0**-48 * float(gammaln(n + 1.0))
     growth = 1.0 + (draw.heaviness - 1.0) * largest
-    return np.asarray(best + 0.5 * growth * tilts - 0.5 * (1.0 - largest) * low**2 - log_chance)
+    return np.asarray(best + elsewhere + 0.5 * growth * tilts - 0.5 * (1.0 - largest) * low**2 - log_chance)

@@ -273,18 +273,22 @@ class Whitened:
     def sizes(self, group: NDArray[np.int64]) -> Sizes:
         """What the errors of a group of records grow with."""
         whole, cross = (part[group].max(axis=0) for part in self.norms)
-        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, self.fourth(group))
+        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, *self.fourth(group))
 
     @cached_property
-    def largest_fourth(self) -> float:
-        """The largest Σ(η_j·e)⁴ over directions e."""
-        return largest_fourth(self.eta)
+    def largest_fourth(self) -> tuple[float, float]:
+        """The largest Σ(η_j·e)⁴ and Σ|η_j|²(η_j·e)² over directions e."""
+        weighted = self.eta * self.lengths[:, None]
+        return largest_fourth(self.eta), float(np.linalg.eigvalsh(weighted.T @ weighted)[-1]) * (1.0 + _SLACK)
 
-    def fourth(self, group: NDArray[np.int64]) -> float:
+    def fourth(self, group: NDArray[np.int64]) -> tuple[float, float]:
         """The same of the others of any record of the group, moved and stretched; rounded up, so that groups agree."""
-        moved = self.largest_fourth**0.25 + self.others**0.25 * self.lengths[group] / self.others
-        most = float(np.max(self.stretch[group] ** 2 * moved**4)) + 1e-300
-        return FOURTH_RATIO ** math.ceil(math.log(most) / math.log(FOURTH_RATIO) + 1e-9)
+        step = self.lengths[group] / self.others
+        fourth = (self.largest_fourth[0] ** 0.25 + self.others**0.25 * step) ** 4
+        total = math.sqrt(float(np.sum(self.lengths**2)))
+        around = (math.sqrt(self.largest_fourth[1]) + 2.0 * total * step + math.sqrt(self.others) * step**2) ** 2
+        stretch = self.stretch[group] ** 2
+        return _raised(float(np.max(stretch * fourth))), _raised(float(np.max(stretch * around)))
 
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
@@ -337,6 +341,11 @@ class Error:
         return self.kept["moved", degree]
 
 
+def _raised(number: float) -> float:
+    """The next power of FOURTH_RATIO."""
+    return FOURTH_RATIO ** math.ceil(math.log(number + 1e-300) / math.log(FOURTH_RATIO) + 1e-9)
+
+
 def _log_squares(numbers: Array, scale: float) -> Array:
     """ln of k!·(k-th number)²."""
     from scipy.special import gammaln
@@ -355,6 +364,7 @@ class Sizes:
     unit: float
     eigenvalues: Array
     fourth: float
+    around: float
 
 
 def error_of(sizes: Sizes, degree: int) -> Error | None:
