@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+import warnings
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,9 +13,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from whosin.auditing.measuring.score_table import audit_score_table
 from whosin.auditing.releases.matching.match import expected_seconds
 from whosin.cli import render
 from whosin.cli.app import app
+from whosin.errors import AssumptionWarning
 
 
 def test_silent_off_a_terminal(capsys):
@@ -99,11 +102,31 @@ def test_an_audit_logs_its_progress(tmp_path):
     words = [f"--{name}={tmp_path / name}.csv" for name in ("train", "holdout", "synthetic")]
     found = CliRunner().invoke(app, ["--log-json", "audit", *words, "--json"])
     assert found.exit_code == 0
-    told = [json.loads(line) for line in found.stderr.splitlines() if line.startswith('{"time"')]
+    told = [json.loads(line) for line in found.stderr.splitlines()]
     assert told[0]["share"] == 0.0
     assert 1.0 <= told[0]["seconds_left"] < 2.0
     assert told[-1]["share"] == 1.0
     assert "advantage" in json.loads(found.stdout)
+
+
+def test_warnings_and_errors_are_lines_too(tmp_path, monkeypatch):
+    path = tmp_path / "scores.csv"
+    path.write_text("score,member\n" + "".join(f"{score**2 % 7},{score % 2}\n" for score in range(40)))
+
+    def warned(*_, **options):
+        warnings.warn("by us", AssumptionWarning, stacklevel=1)
+        return audit_score_table(*_, **options)
+
+    monkeypatch.setattr("whosin.auditing.measuring.score_table.audit_score_table", warned)
+    monkeypatch.setattr(render, "guarantee_text", lambda *_: warnings.warn("by a library", stacklevel=1))
+    asked = (["audit", "--scores", str(path)], ["explain", "--epsilon", "1"], ["explain"])
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        for words in asked:
+            told += map(json.loads, CliRunner().invoke(app, ["--log-json", *words]).stderr.splitlines())
+    assert [one["warning"] for one in told if "warning" in one] == ["by us", "by a library"]
+    assert told[-1]["error"].startswith("give one guarantee")
 
 
 def test_what_is_expected_is_what_was_measured():

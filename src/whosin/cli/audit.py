@@ -205,7 +205,7 @@ def _end(verdict: Verdict, strict: bool, printed: bool = False) -> None:
     code = codes.get(verdict.state, 0)
     if code:
         if not (printed and sys.stdout.isatty()):
-            typer.echo(verdict.sentence, err=True)
+            render.say("note", verdict.sentence)
         raise typer.Exit(code)
 
 
@@ -312,7 +312,7 @@ def _heard(work: Callable[[], Audit]) -> Audit:
         found = work()
     for warning in heard:
         if str(warning.message) != found.problem:
-            typer.echo(f"Warning: {warning.message}", err=True)
+            render.say("warning", f"Warning: {warning.message}")
     return found
 
 

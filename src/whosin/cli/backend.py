@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from whosin.cli.errors import clean_errors
-from whosin.cli.render import log_lines
+from whosin.cli.render import log_lines, python_warnings_said
 from whosin.errors import InputError, InputTypeError, check_choice, check_whole, missing_extra
 
 BACKENDS = ("loky", "threading", "dask", "ray")
@@ -54,7 +54,7 @@ def choose_backend(
         bool,
         typer.Option(
             "--log-json",
-            help="Report progress on standard error, one JSON object per line: time, stage, share, seconds_left.",
+            help="Say progress, warnings and errors on standard error as JSON, one object per line.",
         ),
     ] = False,
     version: Annotated[
@@ -62,6 +62,8 @@ def choose_backend(
     ] = False,
 ) -> None:
     log_lines.set(log_json)
+    if log_json:
+        context.with_resource(python_warnings_said())
     if backend is None:
         sources = [context.get_parameter_source(name) for name in ("scheduler", "workers")]
         if any(source is not None and source.name == "COMMANDLINE" for source in sources):

@@ -35,6 +35,7 @@ import typer
 from typer.core import TyperGroup
 from typer.models import ArgumentInfo
 
+from whosin.cli.render import say
 from whosin.errors import WhosinError, must_be
 
 NOBODY_READS, INPUT, BUG, MACHINE, STOPPED, TOLD = 1, 2, 70, 74, 130, 143
@@ -188,7 +189,7 @@ def _is_of_the_disk(error: WhosinError) -> bool:
 
 
 def _end(message: str, code: int) -> NoReturn:
-    typer.echo(message, err=True)
+    say("error", message)
     sys.exit(code)
 
 

@@ -121,7 +121,7 @@ def add(
             budget=budget,
         )
     except BudgetError as error:
-        typer.echo(f"Not recorded: {error}", err=True)
+        render.say("error", f"Not recorded: {error}")
         raise typer.Exit(BEYOND_BUDGET) from None
     _written(book, entry, json)
 
@@ -182,7 +182,7 @@ def check(
         _print(totals)
     for beyond in problems:
         for problem in beyond:
-            typer.echo(f"Beyond the budget: {problem}.", err=True)
+            render.say("error", f"Beyond the budget: {problem}.")
     if any(problems):
         raise typer.Exit(BEYOND_BUDGET)
 

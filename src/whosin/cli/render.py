@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from whosin.errors import InputError, InputTypeError
 from whosin.guarantees.base import facts
 from whosin.numerics.rounding import at_least, at_most
@@ -101,7 +103,7 @@ def spinner(message: str) -> Any:
 
 
 log_lines: ContextVar[bool] = ContextVar("log_lines", default=False)
-"""Whether progress goes to standard error as lines of JSON (``--log-json``) instead of a bar."""
+"""Whether progress and all else that is said on standard error are lines of JSON (``--log-json``)."""
 LOG_PAUSE = 1.0
 """Seconds between two such lines, at least."""
 
@@ -140,9 +142,7 @@ def progress(message: str, expected: float | None = None) -> Iterator[Callable[[
 
 def _logged(stage: str, expected: float | None) -> Callable[[float], None]:
     """Return what writes one JSON object a line: time, stage, share and seconds left, null where nobody knows."""
-    import sys
     import time
-    from datetime import UTC, datetime
 
     from whosin.parallel.bar import seconds_left
 
@@ -150,9 +150,7 @@ def _logged(stage: str, expected: float | None) -> Callable[[float], None]:
     written, ended = began, False
 
     def write(share: float, left: float | None) -> None:
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = {"time": now, "stage": stage, "share": share, "seconds_left": None if left is None else round(left, 1)}
-        print(json.dumps(line), file=sys.stderr, flush=True)
+        _line(stage=stage, share=share, seconds_left=None if left is None else round(left, 1))
 
     def move(share: float) -> None:
         nonlocal written, ended
@@ -163,6 +161,34 @@ def _logged(stage: str, expected: float | None) -> Callable[[float], None]:
 
     write(0.0, expected)
     return move
+
+
+def say(kind: str, text: str) -> None:
+    """Say a note, a warning or an error on standard error; with ``--log-json`` as a line of JSON under its kind."""
+    if log_lines.get():
+        _line(**{kind: text.removeprefix(f"{kind.capitalize()}: ")})
+    else:
+        typer.echo(text, err=True)
+
+
+@contextmanager
+def python_warnings_said() -> Iterator[None]:
+    """Say the warnings of Python and of libraries like our own, for ``--log-json``."""
+    import warnings
+
+    def shown(message: Warning | str, *_: Any, **__: Any) -> None:
+        say("warning", str(message))
+
+    with warnings.catch_warnings():
+        warnings.showwarning = shown
+        yield
+
+
+def _line(**found: Any) -> None:
+    from datetime import UTC, datetime
+
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    typer.echo(json.dumps({"time": now, **found}), err=True)
 
 
 def check_report(path: Path | None, force: bool) -> None:
@@ -192,7 +218,7 @@ def write_report(result: Any, path: Path, force: bool, **options: Any) -> None:
 
     command = shlex.join(["whosin", *sys.argv[1:]])
     written = wi.report(result, path, force=force, command=command, **options)
-    print(f"Report: {written}", file=sys.stderr)
+    say("note", f"Report: {written}")
 
 
 def number(value: float, upper: bool = True) -> str:

@@ -110,10 +110,10 @@ def _say(address: str, folder: Path, token: str, remote: bool, login: Login | No
         typer.echo(f"Open this address: {address}")
     if remote and login is None:
         typer.echo(f"The page asks for the password. Token for the API: {token}")
-        typer.echo(
+        render.say(
+            "warning",
             "There is no TLS: whoever can read the network between reads password, uploads and reports. Put a proxy "
             "with TLS in front, or use an SSH tunnel.",
-            err=True,
         )
     typer.echo(f"Data: {folder} (yours alone). Ctrl-C ends the server.")
 
