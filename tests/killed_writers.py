@@ -158,7 +158,7 @@ def ledger(folder):
 
 def report(folder):
     """A report that is replaced again and again by one of another version."""
-    from whosin.reporting.page import _write
+    from whosin.parallel.storage import whole_file
 
     path = folder / "report.html"
     pages = [b"a" * 3_000_000, b"b" * 2_000_000]
@@ -166,7 +166,8 @@ def report(folder):
 
     def work(tell):
         for number in itertools.count():
-            _write(path, pages[number % 2], True)
+            with whole_file(path) as draft:
+                draft.write_bytes(pages[number % 2])
             tell(number)
 
     def judge(told):

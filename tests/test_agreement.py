@@ -34,7 +34,7 @@ LIBRARIES = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[2, 3])
 def tables(request):
     train, holdout = people(request.param, 90), people(request.param + 10, 80)
     return train, holdout, pl.concat([train.head(40), people(request.param + 20, 50)])

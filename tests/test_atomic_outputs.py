@@ -14,6 +14,7 @@ from killed_writers import Stateless
 from small_disk import small_disk
 from typer.testing import CliRunner
 
+import whosin as wi
 from whosin.cli.app import app
 from whosin.errors import InputError
 from whosin.ledger import Ledger
@@ -24,6 +25,7 @@ pytest.importorskip("resource", reason="POSIX limits")
 PROGRAM = """
 import resource, signal, sys
 import whosin, whosin.protection, whosin.reporting, whosin.tables, polars, matplotlib.font_manager
+import whosin as wi
 from whosin.cli.app import app
 size, *arguments = sys.argv[1:]
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
@@ -142,7 +144,6 @@ def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch)
     """A rename that reaches the disk before the content would leave an empty file after a power cut."""
     torch = pytest.importorskip("torch")
     from experiments.gans import checkpoints
-    from whosin.reporting.page import _write
     from whosin.training.checkpoint import Checkpoint
 
     calls = []
@@ -150,7 +151,7 @@ def test_files_are_on_the_disk_before_they_take_their_place(folder, monkeypatch)
         real = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *given, real=real, name=name: [calls.append(name), real(*given)][1])
     writers = (
-        lambda: _write(folder / "a.html", b"page", False),
+        lambda: wi.report(wi.PureDP(1.0), folder / "a.html"),
         lambda: Checkpoint(folder / "j", "key").write(torch.nn.Linear(2, 2), Stateless(), 1),
         lambda: checkpoints.write(folder / "gan.pt", {"key": "key"}),
     )

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from joblib.externals.loky import get_reusable_executor
 from typer.testing import CliRunner
 
 from whosin.cli.app import app
@@ -70,6 +71,7 @@ def test_every_way_to_name_a_generator(place, name):
 
 def test_processes_find_the_module_too(place):
     """Only its own folder has it, which is in no path of the workers but that of the command."""
+    get_reusable_executor().shutdown(wait=True)  # a command's workers are new ones, not those of an earlier test
     found = run("--generator", "retrained_models:make", "--jobs", "2", "--json")
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["verdict"]["state"] == "leak"

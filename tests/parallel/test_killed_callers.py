@@ -234,6 +234,31 @@ def test_a_run_on_processes_that_is_killed_goes_on(tmp_path, kind, how):
     assert 3 <= lines[0] < lines[1] == lines[2]
 
 
+STARTING = """
+import os, signal, subprocess
+from functools import partial
+
+import joblib
+
+from whosin.parallel import tasks
+
+double = partial(tasks._beside, int, os.getpid())
+running = joblib.Parallel(n_jobs=2, return_as="generator")(joblib.delayed(double)(i) for i in range(4))
+found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+print(found.stdout, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_that_were_still_starting_when_their_caller_was_killed_end_too():
+    """Their first task arrives after its end. They hold its output open, so that reading it ends when they do."""
+    command = [sys.executable, "-c", STARTING]
+    killed = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert len(killed.stdout.split()) >= 3, "ps, and two workers"
+    wait_until(lambda: not any(is_there(int(pid)) for pid in killed.stdout.split()), seconds=20)
+
+
 @pytest.mark.parametrize("before", [signal.SIG_IGN, lambda *_: None, signal.SIG_DFL])
 def test_a_host_that_hears_or_ignores_sigterm_still_does_in_a_command(before):
     during = []

@@ -130,6 +130,7 @@ def test_every_query_answers_for_each_record_alone(known):
         assert np.array_equal(many[: len(single)], np.concatenate(single)), name
 
 
+@pytest.mark.filterwarnings("ignore:Most numbers of")
 @pytest.mark.parametrize("route", ROUTES)
 def test_which_queries_are_asked_depends_on_no_record(world, route):
     """Records of whom nobody is copied leave "copies" constant: it keeps its place, and its share of the error."""
