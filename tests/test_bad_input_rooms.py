@@ -401,6 +401,7 @@ ROWS = {
     "classifier one class": lambda: classifier(labels=np.zeros(50, dtype=int)),
     "classifier kind": lambda: classifier(object()),
     "references one class": lambda: references(np.zeros(50)),
+    "references labels": lambda: references().attack(LogisticRegression().fit(RECORDS, LABELS + 7)),
     "references number": lambda: references(models=HUGE),
     "generator few": lambda: [generator(lambda n: RECORDS[:3]), generator(lambda n: frame(RECORDS[:3]), frame)],
     "generator none": lambda: every(
@@ -412,6 +413,9 @@ ROWS = {
         lambda: generator(lambda n: [[1.0], [1.0, 2.0]]),
     ),
     "generator fails": lambda: every(lambda: generator(fails), lambda: generator(fails, frame)),
+    "generator scores": lambda: audit_generator(
+        None, RECORDS[:25], RECORDS[25:], scores={"own": (np.zeros(25), np.full(25, np.nan))}
+    ),
     "generator kind": lambda: audit_generator(object(), RECORDS, RECORDS),
     "DP-SGD clip": lambda: every(*(lambda c=c: dpsgd(max_grad_norm=c) for c in (0.0, math.nan, math.inf))),
     "DP-SGD noise": lambda: every(
@@ -690,6 +694,8 @@ HELPFUL = {
     "classifier records": r"^model must predict the records of members, got from it ValueError: X has 1",
     "generator fails": r"model must be an object that can generate 25 records, got from it RuntimeError: out of order$",
     "generator columns": r"^query: none could be answered: synthetic must be records like train.* got \(1,\)$",
+    "references labels": r"^X, y must be labels that the model knows, got 0 in row 0; it knows \[7, 8\]$",
+    "generator scores": r"^scores must be numbers for 'own', got NaN for row 0 of holdout$",
     "references number": r"^models must be a whole number of at least 2 and at most 1000000, got 1000000000000000000$",
     "huge universe": r"^universe must have at most \d+ records, got 1000000000000000000$",
     "huge number": r"^capacity must be a whole number of at least 0 and at most 1E\+1000, got what cannot be written",

@@ -296,7 +296,9 @@ def _of_scores(path: Path, member_column: str, options: dict[str, Any], written:
     from whosin.auditing.models.sequences import token_table
     from whosin.tables import read_table
 
-    table = token_table(path) or read_table(path, **written)
+    tokens = token_table(path)
+    table, names = (read_table(path, **written), None) if tokens is None else tokens
+    options = {**options, "columns": options["columns"] or names}
     with render.progress(f"Auditing {len(table)} scores") as progress:
         return _heard(lambda: audit_score_table(table, member_column, progress=progress, **options))
 

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import whosin as wi
-from whosin.auditing.models import SklearnAdapter, audit_classifier
+from whosin.auditing.models import ReferenceModels, SklearnAdapter, audit_classifier, audit_with_references
 from whosin.auditing.models.predictions import predict, regresses, residuals, scaled_logit
 from whosin.errors import InputError, InputTypeError
 
@@ -192,6 +192,17 @@ def test_models_that_give_labels_only():
     assert found.advantage.lower > 0.1
     alone = audit_classifier(model, (X[half], names[half]), (X[~half], names[~half]), query="label_only", rng=0)
     assert alone.advantage.lower > 0.1
+
+
+def test_models_that_call_the_labels_otherwise_are_refused():
+    """A target trained on 0 and 1 knows no label of a pool of words, and would look as if it gave nothing away."""
+    names = np.where(Y % 2, "odd", "even")
+    model = DecisionTreeClassifier(random_state=0).fit(X, Y % 2)
+    with pytest.raises(InputError, match=r"must predict labels like .*, got [01]"):
+        audit_classifier(Labels(model), (X, names), (X, names))
+    references = ReferenceModels.train(DecisionTreeClassifier(max_depth=3), X[:60], names[:60], models=4, rng=0)
+    with pytest.raises(InputError, match="X, y must be labels that the model knows"):
+        audit_with_references(references, model, np.arange(60) % 2)
 
 
 def test_margins_of_support_vectors_are_log_odds():

@@ -380,7 +380,7 @@ ROWS = np.zeros((5, 2))
         ({"n_samples": 0}, InputError, "n_samples must be"),
         ({"fit": "yes"}, InputTypeError, "fit must be True, False or a mapping"),
         ({"fit": True}, InputTypeError, "object with fit"),
-        ({"model": object()}, InputTypeError, "sample, discriminators or generators, got object"),
+        ({"model": object()}, InputTypeError, "sample, discriminators or generators, .*got object"),
         ({"model": object(), "query": "discriminators"}, InputError, "none could be answered|discriminators"),
         ({"model": object(), "query": "nearest"}, InputError, "object with sample"),
         ({"model": Scores(lambda rows: rows[:2, 0]), "query": "discriminator"}, InputError, "score each of 10 records"),

@@ -155,6 +155,9 @@ def test_scores_of_ones_own(sides):
     assert (found.query, found.advantage.lower > 0.8) == ("a score of the caller", True)
     given = {**scores, "noise": (np.arange(100.0) % 7, np.arange(100.0) % 5)}
     assert {"near", "noise"} <= set(audit_generator(None, train, holdout, scores=given).queries)
+    weight = torch.ones(8, dtype=torch.float64, requires_grad=True)
+    trainable = {"sum": lambda model, x: (torch.as_tensor(x) * weight).sum(1)}
+    assert audit_generator(None, train, holdout, scores=trainable).query == "a score of the caller"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +176,15 @@ def test_scores_of_ones_own(sides):
             InputError,
             "denoiser that gives",
         ),
-        ({"model": SimpleNamespace(encode=lambda x: 3, decode=lambda z: z)}, InputError, "must explain records"),
+        ({"model": SimpleNamespace(encode=lambda x: 3, decode=lambda z: z)}, InputError, "encode that gives means and"),
+        ({"model": SimpleNamespace(encode=lambda x: x @ x, decode=lambda z: z)}, InputError, "must explain records"),
+        (
+            {"model": SimpleNamespace(encode=lambda x: (x, 0 * x), decode=lambda z: z[:, None])},
+            InputError,
+            r"decode that gives \(200, 8\) for such records, got \(200, 1, 8\)",
+        ),
+        ({"scores": {"a": (np.zeros(100), np.full(100, np.nan))}}, InputError, "'a', got NaN for row 0 of holdout"),
+        ({}, InputTypeError, "or come with scores, got NoneType"),
     ],
 )
 def test_bad_input(sides, options, error, words):

@@ -96,11 +96,13 @@ def test_a_model_of_one_class():
 
 
 def test_label_that_is_missing_has_no_probability():
-    model = Fixed([[0.4, 0.6]], np.array([0, 1]))
-    found = predict(model, [[0.0]], [7], missing=True)
+    model = Fixed([[0.4, 0.6]] * 2, np.array([0, 1]))
+    found = predict(model, [[0.0]] * 2, [7, 1], missing=True)
     assert (found.of_label[0], found.of_others[0]) == (0.0, 1.0)
     with pytest.raises(InputError, match=r"members must be labels that the model knows, got .*7.* in row 0"):
-        predict(model, [[0.0]], [7])
+        predict(model, [[0.0]] * 2, [7, 1])
+    with pytest.raises(InputError, match="labels that the model knows"):
+        predict(model, [[0.0]] * 2, [7, 8], missing=True)
 
 
 @pytest.mark.parametrize(

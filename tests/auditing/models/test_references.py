@@ -28,6 +28,7 @@ from whosin.auditing.models import (
     references,
     rmia,
 )
+from whosin.auditing.models.predictions import reference_score
 from whosin.auditing.models.references import ATTACKS
 from whosin.errors import InputError, InputTypeError
 
@@ -324,6 +325,30 @@ def test_any_score_and_a_target_by_its_scores(linear):
         given.attack(0, "rmia")
     same = ReferenceModels.from_scores(linear.logits, linear.included, log_odds=True)
     assert np.array_equal(same.attack(0), linear.attack(0))
+
+
+def test_models_that_were_trained_elsewhere_keep_their_halves_when_more_are_trained(tmp_path):
+    own = np.random.default_rng(5).random((6, 120)) < 0.5
+    trained = [TREE.fit(X[:120][half], Y[:120][half]) for half in own]
+    scores = np.array([reference_score(model, X[:120], Y[:120]) for model in trained])
+    ReferenceModels.from_scores(scores, own, log_odds=True).save(tmp_path / "own.npz")
+    known = ReferenceModels.load(tmp_path / "own.npz", X[:120], Y[:120])
+    grown = known.grow(TREE, 20, journal=tmp_path / "j")
+    assert np.array_equal(grown.included[:6], own)
+    assert np.array_equal(grown.scores[:6, 0], scores)
+    fewer = dataclasses.replace(known, scores=-known.scores[:4], included=~own[:4])
+    other = fewer.grow(TREE, 20, journal=tmp_path / "j")  # what the journal holds of others is not taken for these
+    assert np.array_equal(other.scores[:4], fewer.scores)
+    assert np.array_equal(other.scores, fewer.grow(TREE, 20).scores)
+
+
+def test_scores_that_are_no_log_odds_are_not_mixed_with_log_odds(tmp_path):
+    loss = small(models=4, query=lambda model, X, y: -model.predict_proba(X)[:, 0])
+    loss.save(tmp_path / "kept.npz")
+    kept = ReferenceModels.load(tmp_path / "kept.npz", X[:120], Y[:120])
+    for ask in (lambda: kept.grow(TREE, 6), lambda: kept.attack(TREE.fit(X[:120], Y[:120]))):
+        with pytest.raises(InputError, match="query must be given, the function that gave the other scores"):
+            ask()
 
 
 def test_a_score_of_ones_own_and_no_labels():

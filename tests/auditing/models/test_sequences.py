@@ -51,6 +51,16 @@ def test_lists_padding_missing_values_and_files_agree(tmp_path):
     np.testing.assert_array_equal(whole["loss"], expected["loss"])
 
 
+def test_tensors_go_in_as_models_give_them():
+    torch = pytest.importorskip("torch")
+    rows = [torch.tensor(row, requires_grad=True) for row in ROWS]
+    np.testing.assert_allclose(token_scores(rows)["loss"], token_scores(ROWS)["loss"], rtol=1e-6)
+    halves = [row.to(torch.bfloat16) for row in rows]
+    np.testing.assert_allclose(token_scores(halves)["loss"], token_scores(ROWS)["loss"], rtol=1e-2)
+    masked = np.ma.masked_invalid([[-1.0, np.nan], [-2.0, -3.0]])
+    assert token_scores(masked)["loss"].tolist() == [-1.0, -2.5]
+
+
 def test_a_score_depends_on_its_own_sequence_alone():
     alone = [token_scores([row])["min_k"][0] for row in ROWS]
     np.testing.assert_array_equal(token_scores(ROWS)["min_k"], alone)
@@ -100,14 +110,15 @@ def test_a_file_of_lines_is_audited_from_the_command_line(tmp_path):
     rng = np.random.default_rng(0)
     file = tmp_path / "notes.jsonl"
     with open(file, "w", encoding="utf-8") as lines:
-        for member in [True, False] * 60:
+        for place, member in enumerate([True] * 60 + [False] * 60):
             rows = (-rng.exponential(1.0 if member else 3.0, size=(2, 30))).tolist()
             moments = {"means": [-2.0] * 30, "deviations": [1.0] * 30}
-            line = {"member": member, "ward": "north", "log_probs": rows[0], "reference": rows[1], "text": "a note"}
+            line = {"member": member, "ward": "north", "book": place // 20, "log_probs": rows[0], "text": "a note"}
+            line["reference"] = rows[1]
             lines.write(json.dumps({**line, **moments}) + "\n")
     done = CliRunner().invoke(app, ["audit", "--scores", str(file), "--group", "ward", "--json"])
     found = json.loads(done.stdout)
-    assert found["query"] == "loss, zlib, min_k, min_k_plus, reference"
+    assert found["query"] == "loss, zlib, min_k, min_k_plus, reference"  # the number of the book is no score
     assert found["advantage"]["lower"] > 0.5
     assert [group["name"] for group in found["groups"]] == ["ward=north"]
 

@@ -102,6 +102,10 @@ def given_scores(scores: Any, sizes: tuple[int, int], taken: Collection[str]) ->
             shapes = " and ".join(str(side.shape) for side in sides)
             raise InputError(f"scores must be {sizes[0]} and {sizes[1]} numbers for {name!r}, got shapes {shapes}")
         found[name] = np.concatenate(sides)
+        gap = np.isnan(found[name])
+        if gap.any():
+            side, row = ("train", gap.argmax()) if gap.argmax() < sizes[0] else ("holdout", gap.argmax() - sizes[0])
+            raise InputError(f"scores must be numbers for {name!r}, got NaN for row {row} of {side}")
     return found
 
 

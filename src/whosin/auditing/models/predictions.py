@@ -54,8 +54,8 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
     It is asked for probabilities; if it has none, for margins (``decision_function``, or those of a native Booster of
     XGBoost or LightGBM), whose softmax is taken; if it has none either, for labels, which get probability 1.
 
-    ``missing`` allows labels that the model does not know (it gives them no probability), as for a training half that
-    lacks a rare class.
+    ``missing`` allows some labels that the model does not know (it gives them no probability), as for a training half
+    that lacks a rare class.
     """
     labels = _labels(X, y, name)
     if callable(getattr(model, "predict_proba", None)):
@@ -72,7 +72,7 @@ def predict(model: Any, X: Any, y: Any, name: str = "members", *, missing: bool 
         )
     places = {value: column for column, value in enumerate(classes.tolist())}
     columns = np.array([places.get(value, -1) for value in labels.tolist()], dtype=np.int64)
-    if not missing and (columns < 0).any():
+    if (columns < 0).any() and not (missing and (columns >= 0).any()):
         row = int(np.flatnonzero(columns < 0)[0])
         raise InputError(
             f"{name} must be labels that the model knows, got {labels[row : row + 1].tolist()[0]!r} in row {row}; "
@@ -122,7 +122,9 @@ def booster(model: Any, *, margins: bool = True) -> Callable[[Any], Any] | None:
         return None
     if type(model).__module__.startswith("xgboost"):
         matrix = sys.modules["xgboost"].DMatrix
-        return lambda X: model.predict(X if isinstance(X, matrix) else matrix(X), output_margin=margins)
+        return lambda X: model.predict(
+            X if isinstance(X, matrix) else matrix(X, enable_categorical=True), output_margin=margins
+        )
     return lambda X: model.predict(X, raw_score=margins)
 
 
@@ -187,6 +189,8 @@ def _from_margins(given: Any, rows: int, of_pairs: int = 0) -> Array:
 def _from_labels(found: NDArray[Any], labels: NDArray[Any]) -> Predictions:
     if found.shape != labels.shape:
         raise InputError(f"model must predict one label per record, got shape {found.shape} for {len(labels)} records")
+    if len({any(isinstance(label, str) for label in side.tolist()) for side in (found, labels)}) > 1:
+        raise InputError(f"model must predict labels like {labels.tolist()[0]!r}, got {found.tolist()[0]!r}")
     right = np.array([said == true for said, true in zip(found.tolist(), labels.tolist(), strict=True)], dtype=bool)
     table = np.column_stack([right, ~right]).astype(np.float64)
     return Predictions(table, np.zeros(len(labels), dtype=np.int64), np.array(["the label", "another"]))

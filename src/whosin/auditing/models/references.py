@@ -190,7 +190,8 @@ class ReferenceModels:
     ) -> ReferenceModels:
         """Return these models and as many more as make ``models``, the same as if all had been trained at once.
 
-        ``estimator`` is that of the first training; the rest is as in :meth:`train`.
+        ``estimator`` is that of the first training; the rest is as in :meth:`train`. Models that were trained elsewhere
+        (:meth:`from_scores`) stay as they are, and the others get halves of their own.
         """
         known = len(self.included)
         count = check_whole("models", models, low=known, high=MOST_MODELS)
@@ -199,7 +200,9 @@ class ReferenceModels:
         if count == known:
             return self
         included = _halves(count, row_count(self.X), self.seed, self.people)
-        training = _Training(as_adapter(estimator), self, included)
+        elsewhere = not np.array_equal(included[:known], self.included)
+        included[:known] = self.included
+        training = _Training(as_adapter(estimator), self, included, elsewhere)
         book = None if journal is None else Journal(journal, training.run())
         table = np.empty((count, *self.scores.shape[1:]))
         with closing(stream(training, range(count), n_jobs=n_jobs, journal=book)) as found:
@@ -566,6 +569,8 @@ class _Training:
     adapter: Adapter
     references: ReferenceModels
     included: Flags
+    elsewhere: bool
+    """Whether the models that are known have other halves than the seed gives."""
 
     def __call__(self, number: int) -> Array:
         known, rows = self.references, np.flatnonzero(self.included[number])
@@ -596,12 +601,15 @@ class _Training:
         known = self.references
         owner = None if known.people is None else known.people.number
         settings = (known.query, known.augment, known.scores.shape[1], known.sample_weight)
-        return fingerprint("reference models", self.adapter, known.X, known.y, known.seed, owner, settings)
+        others = (known.scores, known.included) if self.elsewhere else ()
+        return fingerprint("reference models", self.adapter, known.X, known.y, known.seed, owner, settings, *others)
 
 
 def _answers(model: Any, references: ReferenceModels) -> Array:
     """Return a model's scores of the records and of their changed copies, which are the same for every model."""
     known, rows = references, []
+    if known.query is reference_score and not known.log_odds and not regresses(model, known.y):
+        raise InputError("query must be given, the function that gave the other scores: they are no log odds of labels")
     for copy_number in range(known.scores.shape[1]):
         X = known.X
         if copy_number and known.augment is not None:

@@ -94,8 +94,8 @@ def token_scores(
     return scores
 
 
-def token_table(path: Path) -> Table | None:
-    """Return the scores of a file of JSON lines as a table, with its other fields; None if it is no such file.
+def token_table(path: Path) -> tuple[Table, list[str]] | None:
+    """Return the scores of a file of JSON lines with its other fields, and their names; None if it is no such file.
 
     It is one if it ends in .jsonl or .ndjson and its first line has "log_probs". Fields that are lists are left out.
     """
@@ -104,7 +104,8 @@ def token_table(path: Path) -> Table | None:
     lines = _lines(path)
     plain = dict.fromkeys(name for line in lines for name, value in line.items() if not isinstance(value, list))
     fields = {name: [line.get(name) for line in lines] for name in plain if name != "text"}
-    return as_table({**fields, **token_scores(path)}, path.name)
+    scores = token_scores(path)
+    return as_table({**fields, **scores}, path.name), list(scores)
 
 
 def _first_line(path: Path) -> str:
@@ -157,7 +158,8 @@ def _sequences(name: str, given: Any, *, count: int | None = None, signed: bool 
 
 def _tokens(name: str, row: Any, signed: bool) -> Array:
     try:
-        values = np.asarray([np.nan if value is None else value for value in row], dtype=np.float64)
+        plain = row.tolist() if hasattr(row, "tolist") else row
+        values = np.asarray([np.nan if value is None else value for value in plain], dtype=np.float64)
     except (TypeError, ValueError):
         raise InputTypeError(f"{name} must be a sequence of numbers, got {short_repr(row)}") from None
     values = values[~np.isnan(values)]

@@ -44,8 +44,7 @@ def reconstruction(model: Any, records: Any) -> Array:
     """Return -‖x - decode(mean of encode(x))‖² for every record; one pass."""
 
     def answer(x: Tensor) -> Tensor:
-        mean, _ = model.encode(x)
-        return -_squares(model.decode(mean) - x)
+        return -_squares(_decoded(model, _encoded(model, x)[0], x) - x)
 
     return _by_block(model, records, answer)
 
@@ -59,12 +58,12 @@ def elbo(model: Any, records: Any) -> Array:
     variance = check_number("decoder_variance", float(getattr(model, "decoder_variance", 1.0)), low=0.0, open_low=True)
 
     def answer(x: Tensor) -> Tensor:
-        mean, log_variance = model.encode(x)
+        mean, log_variance = _encoded(model, x)
         chance = torch.Generator().manual_seed(0)
         total = 0.5 * (1.0 + log_variance - mean**2 - log_variance.exp()).flatten(1).sum(dim=1)
         for _ in range(DRAWS):
             noise = torch.randn((1, *mean.shape[1:]), generator=chance, dtype=mean.dtype).to(mean.device)
-            error = _squares(model.decode(mean + (0.5 * log_variance).exp() * noise) - x)
+            error = _squares(_decoded(model, mean + (0.5 * log_variance).exp() * noise, x) - x)
             total = total - error / (2.0 * variance * DRAWS)
         return total
 
@@ -147,12 +146,27 @@ def _noisy(x: Tensor, noise: Tensor, left: float) -> Tensor:
     return float(np.sqrt(left)) * x + float(np.sqrt(1.0 - left)) * noise
 
 
+def _encoded(model: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    found = model.encode(x)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise InputError(f"model must have encode that gives means and log variances, got {type(found).__name__}")
+    return found[0], found[1]
+
+
+def _decoded(model: Any, latents: Tensor, x: Tensor) -> Tensor:
+    return _like(x, model.decode(latents), "decode")
+
+
 def _found(model: Any, x: Tensor, step: int) -> Tensor:
     torch = need_torch()
-    noise: Tensor = model.denoiser(x, torch.full((len(x),), step, dtype=torch.int64, device=x.device))
-    if noise.shape != x.shape:
-        raise InputError(f"model must have a denoiser that gives {tuple(x.shape)} for such records, got {noise.shape}")
-    return noise
+    return _like(x, model.denoiser(x, torch.full((len(x),), step, dtype=torch.int64, device=x.device)), "a denoiser")
+
+
+def _like(x: Tensor, found: Tensor, by: str) -> Tensor:
+    """Return what was found if it has the shape of the records: others might be stretched to it, across records."""
+    if found.shape != x.shape:
+        raise InputError(f"model must have {by} that gives {tuple(x.shape)} for such records, got {tuple(found.shape)}")
+    return found
 
 
 def _schedule(model: Any) -> Array:

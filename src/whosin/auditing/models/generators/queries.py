@@ -215,13 +215,18 @@ def called_scores(scores: Any, model: Any, sides: tuple[Any, Any]) -> Any:
     for name, score in scores.items():
         if callable(score):
             try:
-                found[name] = tuple(score(model, side) for side in sides)
+                found[name] = tuple(_detached(score(model, side)) for side in sides)
             except Exception as error:
                 raise InputError(
                     f"scores must be functions (model, records), or pairs, got from {name!r} {type(error).__name__}: "
                     f"{error}"
                 ) from error
     return found
+
+
+def _detached(values: Any) -> Any:
+    """Return a torch tensor without its gradients, in the memory of this machine; others as they are."""
+    return values.detach().cpu() if hasattr(values, "detach") else values
 
 
 def known_queries(release: ModelRelease) -> dict[str, Query]:
@@ -314,6 +319,7 @@ def _expanded(release: ModelRelease, names: Sequence[str]) -> list[str]:
     found += release.scores_given
     if not found:
         raise InputTypeError(
-            f"model must be an object with sample, discriminators or generators, got {type(release.model).__name__}"
+            "model must be an object with sample, discriminators or generators, encode and decode, or denoiser and "
+            f"alphas_bar, or come with scores, got {type(release.model).__name__}"
         )
     return list(dict.fromkeys(found))
