@@ -1,7 +1,10 @@
 """Bad input in every room: each row of the second table in docs/guide/bad-input.md is run here."""
 
+import bz2
 import contextlib
+import gzip
 import itertools
+import lzma
 import math
 import os
 import re
@@ -63,6 +66,17 @@ def pipe(name):
     return name
 
 
+def equal(found, expected):
+    assert found == expected, found
+
+
+def holds(content, expected, note=""):
+    """A file has these cells and a note with these words."""
+    found = read_table(file("a.csv", content))
+    equal({name: found.column(name).tolist() for name in expected}, expected)
+    assert not note or any(note in said for said in found.notes), found.notes
+
+
 def book():
     return workbook("a.xlsx", people=[["a"], [1]], empty=[])
 
@@ -99,6 +113,16 @@ def frame(records):
 
 def release(train=RECORDS[:25], holdout=RECORDS[25:], synthetic=RECORDS[:25]):
     return wi.audit_synthetic(frame(train), frame(holdout), synthetic, rng=0)
+
+
+def seeded_audit(person=None, **more):
+    """An audit of fresh people, of whom the first of each table has twenty-one rows."""
+    rng, of_whom = np.random.default_rng(5), np.maximum(np.arange(40) - 20, 0)
+    tables = []
+    for side in "abc":
+        people = {"k": [f"{side}{who}" for who in of_whom]} if person else {}
+        tables.append(pl.DataFrame({"x": rng.normal(size=40), **people, **more}))
+    return wi.audit_synthetic(*tables, person=person, rng=0)
 
 
 def constant_release():
@@ -475,7 +499,21 @@ ROWS = {
     "CSV ragged": lambda: read_table(file("a.csv", b"a,b\n1,2\n3\n")),
     "CSV footer": lambda: read_table(file("a.csv", b"a,b\n1,2\n3,4\n2 rows\n")),
     "CSV open quote": lambda: read_table(file("a.csv", b'a,b\n1,2\n3,"4\n5,6\n')),
-    "CSV encoding": lambda: [read_table(file("a.csv", "a,b\né,2\n".encode(code))) for code in ("latin-1", "utf-16")],
+    "CSV encoding": lambda: [
+        read_table(file("a.csv", "a,b\né,2\n".encode(code))) for code in ("latin-1", "utf-16", "utf-32")
+    ],
+    "CSV zero bytes": lambda: read_table(file("a.csv", "a,b\n北京,1\n上海,2\n".encode("utf-16-le"))),
+    "CSV marks": lambda: read_table(file("a.csv", "\ufeffa\n1\n\ufeff2\n".encode())).column("a").sum(),
+    "CSV line ends": lambda: holds(b'a,b\r\n1,"x\r\ny"\r2,z\n', {"a": [1, 2], "b": ["x\ny", "z"]}),
+    "CSV packed": lambda: [
+        read_table(file(f"a.csv.{name}", pack.compress(b"a\n1\n2\n"))).column("a").sum()
+        for name, pack in (("gz", gzip), ("bz2", bz2), ("xz", lzma))
+    ],
+    "CSV wide": lambda: [
+        holds(b",".join(b"c%d" % i for i in range(10_000)) + b"\n" + b"7," * 9_999 + b"7\n", {"c9999": [7]}),
+        holds(b"a,b\n" + b"x" * 10**6 + b",1\n", {"b": [1]}),
+    ],
+    "CSV in blocks": lambda: as_stream(file("a.csv", b"a;b\n1,5;x\n?;y\n"), block_rows=1).table().column("a").sum(),
     "CSV broken": lambda: read_table(file("a.csv", "a,b\né,2\n".encode() + b"\xe9,3\n")),
     "CSV named encoding": lambda: every(
         lambda: read_table(file("a.csv", b"a,b\n\xe9,2\n"), encoding="utf-8"),
@@ -486,6 +524,8 @@ ROWS = {
         read_table(file("a.csv", f"a{mark}b{mark}c\nx{mark}1{mark}y\n".encode())).column("b").sum() for mark in " :"
     ],
     "CSV single quotes": lambda: read_table(file("a.csv", b"'a','b'\n'1','x'\n")),
+    "CSV whole lines": lambda: read_table(file("a.csv", b'"a,b"\n"1,2"\n"3,4"\n')),
+    "CSV late quotes": lambda: read_table(file("a.csv", b'a, "b"\n1, "x, y"\n')),
     "CSV sep line": lambda: read_table(file("a.csv", b"sep=;\na;b\n1;2\n")),
     "CSV trailing": lambda: [read_table(file("a.csv", text)) for text in (b"a,b\n1,2,\n", b"a,b,\n1,2\n")],
     "CSV row names": lambda: read_table(file("a.csv", b"a,b\nr1,1,2\nr2,3,4\n")),
@@ -496,6 +536,15 @@ ROWS = {
     "CSV thousands": lambda: [read_table(file("a.csv", text)) for text in (b"a;b\n1,5;1.234\n", b'a,b\n"1,234",2\n')],
     "CSV units": lambda: (
         read_table(file("a.csv", "a;b;c;d;e\n12%;$1.5;1,50 €;1 200;CHF 3\n".encode())).column("e").sum()
+    ),
+    "CSV any unit": lambda: holds(
+        "a;b;c\n40 kg;37 °C;5 km/h\n".encode(), {"a": [40], "b": [37], "c": [5]}, "'kg' is left out in 'a'"
+    ),
+    "CSV several units": lambda: holds(
+        b"a,b\n40 kg,1\n88 lb,2\n", {"a": ["40 kg", "88 lb"]}, "numbers of 'a' have several units"
+    ),
+    "CSV minus": lambda: holds(
+        "a,b,c\n(1.50),−1,1-\n2,3,4\n".encode(), {"a": [-1.5, 2], "b": [-1, 3], "c": [-1, 4]}, "below 0 in 'a'"
     ),
     "CSV words": lambda: read_table(file("a.csv", b"a,b\n?,2\n3,N/A\n-,4\n")),
     "CSV a word": lambda: read_table(file("a.csv", b"a,b\n1,2\n30,N\nrefused,4\n")),
@@ -514,6 +563,11 @@ ROWS = {
         read_table(file("a.csv", text)) for text in (b"# by X, of\n# 2026\na,b,c\n1,2,3\n", b"T, 1\n\na,b,c\n1,2,3\n")
     ],
     "CSV repeated": lambda: read_table(file("a.csv", b"a,a\n1,2\n")),
+    "CSV unnamed": lambda: holds(b"a,,b\n1,2,3\n", {"Unnamed: 1": [2]}),
+    "CSV names again": lambda: holds(b"a\n1\n30\na\n2\n", {"a": ["1", "30", "a", "2"]}, "names stand there again"),
+    "labels alike": lambda: equal(
+        [c["alike"] for c in wi.tables.look({"a": ["STRASSE", "straße", "Ulm"]}).columns], [1]
+    ),
     "JSON line": lambda: every(
         *(lambda line=line: read_table(file("a.jsonl", b'{"a": 1}\n' + line)) for line in (b"{", b"[1]"))
     ),
@@ -533,6 +587,9 @@ ROWS = {
         as_table(pl.DataFrame({"a": cells})).columns[0].labels for cells in ([[1, 2]], [{"a": 1}], [b"x"])
     ],
     "JSON words": lambda: read_table(file("a.jsonl", b'{"a": 1}\n{"a": "N/A"}\n')).column("a").sum(),
+    "JSON infinity": lambda: every(
+        *(lambda n=n: read_table(file("a.jsonl", b'{"a": 1}\n{"a": %s}\n' % n)) for n in (b"Infinity", b"1e999"))
+    ),
     "workbook part": lambda: read_table(file("a.xlsx", b"PK")),
     "workbook sheet": lambda: every(*(lambda name=name: read_table(book(), sheet=name) for name in ("other", "empty"))),
     "workbook title": lambda: read_table(workbook("a.xlsx", s=[["2026", None], ["a", "b"], [1, 2]])).column("b").sum(),
@@ -548,9 +605,11 @@ ROWS = {
     "zip hidden": lambda: read_table(packed_as("a.zip", "__MACOSX/._a.csv", ".DS_Store")),
     "zip name": lambda: read_table(packed_as("people.zip")),
     "numbers gaps": lambda: read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n")),
+    "numbers gaps dropped": lambda: equal(read_numeric(file("a.csv", b"a,b\n?,2\n3,4\n5,6\n"), gaps="drop").dropped, 1),
     "numbers path": lambda: protect(file("a.csv", b"a\n1\n")),
     "numbers labels": lambda: read_numeric(file("a.csv", b"a\nYork\nBath\n"), labels={"a": ["york"]}),
     "columns none": lambda: wi.audit_synthetic(*[{"id": list(range(30))}] * 3),
+    "columns keys": lambda: equal(list(seeded_audit(n=np.arange(40)).left_out), ["n"]),
     "columns unknown": lambda: every(
         *(lambda o=o: wi.audit_synthetic(*[{"x": [1.5, 2.5, 3.5]}] * 3, **{o: ["y"]}) for o in ("ignore", "keep"))
     ),
@@ -563,13 +622,30 @@ ROWS = {
         lambda: linked({"k": ["a"]}, {"k": ["a"], "x": [1]}, key="k", order="when"),
         lambda: linked({"k": ["a"], "rows": [1]}, {"k": ["a"], "x": [1]}, key="k"),
     ),
+    "linked series": lambda: equal(
+        linked(None, {"k": ["a", "b", "a"], "x": [1, 5, 3]}, key="k").column("x largest").tolist(), [3, 5]
+    ),
+    "person rows": lambda: equal(
+        seeded_audit(person="k").preview.persons, {"train": 20, "holdout": 20, "synthetic": 20}
+    ),
+    "person both": lambda: wi.audit_synthetic(*[{"k": ["a", "b"], "x": [1.5, 2.5]}] * 3, person="k"),
     "texts names": lambda: wi.audit_synthetic(
         *(file(f"{text}.txt", f"{text}\none\ntwo\n".encode()) for text in "abc"),
         embed=lambda texts: [[1.0]] * len(texts),
     ),
+    "folder alone": lambda: wi.audit_synthetic(*(folder(name) for name in "abc")),
+    "folder empty": lambda: embedded(folder("a"), lambda paths: [[1.0]] * len(paths)),
     "embed fails": lambda: embedded(["a"], lambda texts: {}[texts[0]]),
+    "embed rows": lambda: every(
+        *(lambda rows=rows: embedded(["a", "b"], lambda texts: rows) for rows in ([[1.0]], [[math.nan]] * 2))
+    ),
     "phrases table": lambda: phrase_scores(pl.DataFrame({"a": ["x"]}), ["x"]),
     "scores members": lambda: audit_score_table(as_table({"member": ["in", "out"], "score": [1.0, 2.0]})),
+    "scores lines": lambda: (
+        audit_score_table(
+            read_table(file("a.jsonl", b'{"member": 1, "score": 2}\n{"member": 0, "score": 1}\n'))
+        ).advantage
+    ),
     "members unclear": lambda: every(
         *(
             lambda word=word: audit_score_table(
@@ -581,6 +657,10 @@ ROWS = {
         )
     ),
     "requests written": lambda: wi.unlearning.requested({"who": ["007"]}, "who", {"who": [7, 8]}),
+    "requests gap": lambda: every(
+        lambda: wi.unlearning.requested(file("a.csv", b"who,n\na,1\n,2\n"), "who"),
+        lambda: wi.unlearning.requested(file("a.csv", b"who,p\na,\n"), "who", inclusion_column="p"),
+    ),
     "CSV gaps": lambda: read_table(file("a.csv", b"a,b\nNaN,2\n,4\n5,6\n")),
     "Parquet part": half_a_parquet,
     "Parquet pages": lambda: every(
@@ -648,6 +728,14 @@ ROWS = {
     "command name": lambda: command("explain", "--epsilon", "1", "--report", f"{NO_NAME}.html"),
     "command out": existing_out,
     "command unread": unreadable,
+    "command look": lambda: command("look", *[file("a.csv", b"a\n1\n")] * 5),
+    "command person": lambda: command("look", file("a.csv", b"a\n1\n"), "--person", "b"),
+    "command clip": lambda: command(
+        "population", "gaussian", file("a.csv", b"a\n1\n2\n"), "--epsilon", "1", "--delta", "0.01"
+    ),
+    "command statistic": lambda: command(
+        "protect", file("a.csv", b"a\n1\n2\n"), "--statistic", "mode", "--eta", "0.1", "--out", "a.json"
+    ),
 }
 
 

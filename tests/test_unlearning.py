@@ -355,7 +355,7 @@ def test_requests_of_tables(tmp_path):
         (
             {"who": ["a"]},
             {"who": ["b", "a"], "p": [0.5, None]},
-            "records row 1 column 'p' must be a probability, got nan",
+            "records row 1 column 'p' must be a probability, got a missing cell",
         ),
     ],
 )

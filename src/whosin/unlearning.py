@@ -328,7 +328,8 @@ def requested(requests: Any, key: str, records: Any = None, *, inclusion_column:
     odd = np.flatnonzero(~((drawn >= 0.0) & (drawn <= 1.0)))
     if len(odd):
         place = f"{pool.origin} {pool.place(rows[odd[0]])} column {inclusion_column!r}"
-        raise InputError(f"{place} must be a probability, got {drawn[odd[0]]:g}")
+        got = "a missing cell" if np.isnan(drawn[odd[0]]) else f"{drawn[odd[0]]:g}"
+        raise InputError(f"{place} must be a probability, got {got}; write that with which the record was drawn")
     return Requested(tuple(drawn.tolist()), len(wanted), len(keys), unknown)
 
 
@@ -341,7 +342,8 @@ def _keyed(data: Any, name: str, key: str) -> Table:
     gone = np.flatnonzero(table.columns[table.names.index(key)].missing)
     if len(gone):
         raise InputError(
-            f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell"
+            f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell; "
+            "write the key or take the row away"
         )
     return table
 

@@ -126,3 +126,16 @@ def test_names_with_commas_stand_in_double_quotes(tmp_path):
     seen = run(path, "--ignore", '"age, years", town', "--json")
     assert json.loads(seen.stdout)["compared"] == ["sex"]
     assert 'there are "age, years", town, sex' in run(path, "--ignore", "age").stderr
+
+
+def test_labels_that_differ_in_capitals_blanks_or_letters_are_counted(tmp_path):
+    paths = [tmp_path / f"{name}.csv" for name in "abc"]
+    for path, towns in zip(
+        paths, (["Zürich", "Bad Ems"], ["straße", "Zürich"], ["Zu\u0308rich", "STRASSE", "Bad\u00a0Ems"]), strict=True
+    ):
+        path.write_text("town,n\n" + "".join(f"{town},{i}\n" for i, town in enumerate(towns)), encoding="utf-8")
+    assert [column["alike"] for column in wi.tables.look(*paths).columns] == [3, 0]
+    assert "labels that differ only in capitals, blanks or ways to write a letter: 3" in " ".join(
+        run(*paths).output.split()
+    )
+    assert wi.tables.look(*paths, ignore=["town"]).columns[0]["alike"] == 0

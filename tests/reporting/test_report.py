@@ -309,8 +309,7 @@ def test_tables_hold_the_numbers_of_the_audit(pages, leaky):
     listed = [(name, row[1:]) for row in rows_of(text, "The 20 members") for name in row[0].split(", ")]
     for (name, cells), highest in zip(listed, leaky.individual.highest(20, "member"), strict=True):
         limits = percent_down(highest["simultaneous_lower"]), percent_up(highest["simultaneous_upper"])
-        # lines of a spreadsheet: the heading is line 1
-        assert name == f"{highest['index'] + 2} ({leaky.closest[highest['index']] + 2})"
+        assert name == f"row {highest['index']} (row {leaky.closest[highest['index']]})"
         assert cells == [percent(highest["risk"]), *limits]
     sizes = rows_of(text, "Advantage at each size")
     assert [row[0] for row in sizes] == [f"{size:,}" for size in leaky.release_size.sizes]

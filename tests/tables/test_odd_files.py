@@ -119,6 +119,68 @@ TEXTS = {
         {"a": [1, -999, 3, -999], "b": [-9, -8, 7, 1]},
         "-999 is the only number below 0 in 'a': a number, unless named as missing",
     ),
+    "units behind numbers": (
+        "x.csv",
+        "w;t;v;a\n40 kg;36,5 °C;5km/h;12 m²\n7 kg;37 °C;3km/h;100 m²\n",
+        {"w": [40, 7], "t": [36.5, 37], "v": [5, 3], "a": [12, 100]},
+        "'kg' is left out in 'w'",
+    ),
+    "several units": (
+        "x.csv",
+        "w,b\n40 kg,1\n41 kg,2\n88 lb,3\n",
+        {"w": ["40 kg", "41 kg", "88 lb"], "b": [1, 2, 3]},
+        "numbers of 'w' have several units ('kg', 'lb'): labels, unless written in one",
+    ),
+    "other minus signs": (
+        "x.csv",
+        'a,b,c,d\n(2.50),\u22123,4-,"($1,200)"\n1,5,6,$7\n',
+        {"a": [-2.5, 1], "b": [-3, 5], "c": [-4, 6], "d": [-1200, 7]},
+        "(1), −1 and 1- are numbers below 0 in 'a', 'b', 'c', 'd'",
+    ),
+    "ranges are no numbers": ("x.csv", "a,b\n0-9,1\n10-,2\n", {"a": ["0-9", "10-"], "b": [1, 2]}, None),
+    "thousands of India": (
+        "x.csv",
+        'a,b\n"12,34,567",1\n"1,23,456.50",2\n',
+        {"a": [1234567.0, 123456.5], "b": [1, 2]},
+        "commas separate thousands in 'a'",
+    ),
+    "gaps of MySQL and C": (
+        "x.csv",
+        "d,x\n0000-00-00,1.#QNAN\n2026-01-31,2\n–,—\n",
+        {"d": [None, day(2026, 1, 31), None], "x": [None, 2, None]},
+        "column 'd': '0000-00-00' counts as missing in 1 rows",
+    ),
+    "moments with a zone in words": (
+        "x.csv",
+        "d,e\n2026-01-31 10:00:00 UTC,2026-01-31T10:00Z\n2026-02-01 00:00:00 UTC,2026-02-01T00:00+02:00\n",
+        {"d": [day(2026, 1, 31, 10), day(2026, 2, 1)], "e": [day(2026, 1, 31, 10), day(2026, 1, 31, 22)]},
+        None,
+    ),
+    "times before and after noon": (
+        "x.csv",
+        "t,b\n7:30 PM,1\n12:05 AM,2\n",
+        {"t": [dt.time(19, 30), dt.time(0, 5)], "b": [1, 2]},
+        None,
+    ),
+    "months in another language": (
+        "x.csv",
+        "d,n\n1. März 2026,1\n2. Mai 2026,2\n",
+        {"d": ["1. März 2026", "2. Mai 2026"], "n": [1, 2]},
+        "cells of 'd' look like dates, but not all are, or not in one way: labels, unless written as 2026-01-31",
+    ),
+    "files that were joined": (
+        "x.csv",
+        "\ufeffa,b\n1,é\n\ufeff3,x\n",
+        {"a": [1, 3], "b": ["é", "x"]},
+        None,
+    ),
+    "names that stand there again": (
+        "x.csv",
+        "a,b\n" + "".join(f"{i},x\n" for i in range(12)) + "a,b\n",
+        {"a": [*map(str, range(12)), "a"], "b": [*["x"] * 12, "b"]},
+        "all cells of 'a' are numbers but 'a': labels, unless its line is taken away: names stand there again",
+    ),
+    "one way to write a letter of a name": ("x.csv", "nu\u0308m,b\n1,2\n", {"n\u00fcm": [1], "b": [2]}, None),
     "dates written in two ways": (
         "x.csv",
         "d,n\n2026-01-31,1\n31.01.2026,2\n",
@@ -209,7 +271,11 @@ def test_dates(tmp_path, cells, days):
         ("x.dta", b"\0\1\2", "save it as one of these where it was made, as CSV or Parquet, or unpack it"),
         ("x.csv", b'a,b\n1,"x\n2,y\n3,z\n', "line 2 must close its quote, got none to the end of the file"),
         ("x.csv", b"a,b,c\n1,2,3\n4,5,6\n# 2 rows\n", "line 4 .* remove the line if it is no row of the table"),
-        ("x.csv", b'a,b\n1,2\n3,"4 \\"and\\", 5"\n', "line 3 .* a quote in them is written twice"),
+        ("x.csv", b'a,b\n1,2\n3,"4 \\"and\\", 5"\n', "line 3 .* is written twice, not behind a backslash"),
+        ("x.csv", b'a, "b"\n1, "x, y"\n', "line 2 must have quotes right behind the separator, got a blank before"),
+        ("x.csv", b"a,b\n1,2\n3,4,,\n", "line 3 .* take away the separators at its end"),
+        ("x.csv", b'"a,b"\n"1,2"\n"3,4"\n', "line 1 must have each cell .* got whole lines in quotes, with ','"),
+        ("x.csv", "a,b\n北京,1\n上海,2\n".encode("utf-16-le"), "must be text, got 10 zero bytes .*'utf-16-le'"),
         ("x.csv", b"a\tb\n1\t2\n3\t4\t5\n", r"line 3 must have 2 cells like line 1, separated by '\\t', got 3"),
         (
             "x.txt",
@@ -302,6 +368,32 @@ def test_words_among_the_numbers_of_json(tmp_path):
     assert table.column("town").tolist() == ["NA", "Ulm"]
     assert "column 'age': 'N/A' counts as missing in 1 rows" in table.notes
     assert read_table(path, missing=["NA"]).column("town").tolist() == [None, "Ulm"]
+
+
+def test_endless_numbers_of_json_are_named_by_line(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"a": 1}\n\n{"a": Infinity}\n')
+    with pytest.raises(
+        InputError, match=r"line 3 column 'a' must be a finite number, got 'inf'.* missing='inf' counts"
+    ):
+        read_table(path)
+    np.testing.assert_array_equal(read_table(path, missing=["inf"]).column("a"), [1, np.nan])
+
+
+@pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"])
+def test_wide_letters_without_a_mark(tmp_path, encoding):
+    path = tmp_path / "x.csv"
+    path.write_bytes("town,n\nKöln,1\nUlm,2\n".encode(encoding))
+    assert read_table(path).column("town").tolist() == ["Köln", "Ulm"]
+    assert as_stream(path).names == ("town", "n")
+
+
+def test_one_column_whose_lines_have_commas_is_one_if_the_separator_is_named(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text('"name, town"\n"x, y"\n"z, w"\n')
+    assert read_table(path, separator=";").column("name, town").tolist() == ["x, y", "z, w"]
+    path.write_text('note\n"x, y"\n"z, w"\n')
+    assert read_table(path).column("note").tolist() == ["x, y", "z, w"]
 
 
 def test_fields_of_json_lines_keep_their_order(tmp_path):

@@ -86,6 +86,8 @@ def test_a_folder_of_images_with_an_embedding(pictures):
     np.testing.assert_array_equal(embedded(train, load, batch=50), rows["train"])
     found = wi.audit_synthetic(train, holdout, leaky, embed=load, rng=0)
     assert found.advantage.lower > 0.1
+    exposed = found.to_dict()["individual"]["highest"][0]
+    assert exposed["place"] == sorted(path.name for path in train.iterdir())[exposed["index"]]
     assert "items are compared by 16 numbers each, those of load" in found.notes
     assert wi.audit_synthetic(train, str(holdout), clean, embed=load, rng=0).advantage.lower == 0.0
     (train / ".hidden").mkdir()

@@ -261,6 +261,16 @@ def test_errors_speak_of_the_form(message, shown):
     assert with_labels(message) == shown
 
 
+def test_errors_speak_of_the_files_by_their_names():
+    files = {"holdout": {"name": "out\x1b.csv", "type": "csv"}, "synthetic": {"name": "s.tsv", "type": "tsv"}}
+    shown = with_labels("holdout.csv line 3 is odd; skip_lines=1 leaves it out, header=False names none", files)
+    assert shown.startswith("out")
+    assert "\x1b" not in shown
+    assert shown.endswith(
+        "line 3 is odd; “Lines to leave out” 1 leaves it out, “Names above the rows” set to none names none"
+    )
+
+
 @pytest.mark.parametrize(
     ("share", "stage"), [(0.0, "Reading"), (0.3, "Comparing every"), (0.7, "Looking for"), (1.0, "Writing")]
 )

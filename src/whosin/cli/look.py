@@ -71,6 +71,8 @@ def _print(found: Preview, files: Sequence[Path], options: Mapping[str, Any]) ->
         if column["apart"]:
             first = found.tables[0]["role"]
             why += f", but no label of {first} appears in {' or '.join(column['apart'])}"
+        if column["alike"]:
+            why += f"; labels that differ only in capitals, blanks or ways to write a letter: {column['alike']}"
         gaps = str(sum(column["missing"].values()))
         shown.add_row(column["name"], column["kind"] or "", str(column["different"]), gaps, why)
     console.print()

@@ -99,12 +99,11 @@ def _people(console: Any, facts: Facts, top: int) -> None:
     rows = facts["individual"]["highest"][:top]
     if not rows:
         return
-    first = 2 if "synthetic" in facts else 0
-    who = "person" if facts["person_level"] else "spreadsheet line" if first else "row; the first is 0"
-    shown = render.table(f"most exposed ({who})", "chance of membership", "at least", "at most")
+    who = "most exposed (person)" if facts["person_level"] else "most exposed"
+    shown = render.table(who, "chance of membership", "at least", "at most")
     for row in rows:
         shown.add_row(
-            str(row.get("person", row["index"] + first)),
+            str(row.get("place") or row.get("person", f"row {row['index']}")),
             about(row["risk"]),
             at_least(row["simultaneous_lower"]),
             at_most(row["simultaneous_upper"]),

@@ -160,10 +160,10 @@ def _people(facts: Facts, setting: Setting) -> Section:
 def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
     """The members of the highest scores; those with equal probabilities share a line."""
     highest, level = facts["individual"]["highest"], confidence(facts["individual"]["confidence_level"])
-    lines = "synthetic" in facts and ids is None and not facts["person_level"]
-    who = "line" if lines else "person" if facts["person_level"] else "record"
-    if lines:
-        named = "Lines are counted as a spreadsheet counts them: the heading is line 1, the first record line 2."
+    places = ids is None and not facts["person_level"] and bool(highest) and "place" in highest[0]
+    who = "person" if facts["person_level"] else "record"
+    if places:
+        named = "Lines, and rows of sheets, are counted as the file has them, the first is 1; other rows from 0."
     elif ids is not None or facts["person_level"]:
         named = f"{capital(facts['unit'])} are named by the ids that were given."
     else:
@@ -171,7 +171,7 @@ def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
     closest = bool(highest) and "released_row" in highest[0]
     rows = []
     for (risk, low, high), ties in groupby(highest, key=itemgetter("risk", "simultaneous_lower", "simultaneous_upper")):
-        names = [_name(row, ids, lines) + (f" ({row['released_row'] + 2})" if closest else "") for row in ties]
+        names = [_name(row, ids) + (f" ({clean(row['released_place'])})" if closest else "") for row in ties]
         rows.append((", ".join(names), percent(risk), percent_down(low), percent_up(high)))
     blocks: list[Block] = [
         Text(
@@ -182,7 +182,7 @@ def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
         Grid(
             f"The {len(highest)} members with the highest scores; limits hold for all records at once ({level})",
             (
-                f"{who} (closest line of the release)" if closest else who,
+                f"{who} (closest in the release)" if closest else who,
                 "probability of membership",
                 "at least",
                 "at most",
@@ -193,10 +193,10 @@ def _most_exposed(facts: Facts, ids: Sequence[object] | None) -> Section:
     return Section("exposed", "The most exposed", blocks, folded=True)
 
 
-def _name(row: Facts, ids: Sequence[object] | None, lines: bool) -> str:
+def _name(row: Facts, ids: Sequence[object] | None) -> str:
     if ids is not None:
         return clean(ids[row["index"]])
-    return clean(row["person"]) if "person" in row else str(row["index"] + 2 * lines)
+    return clean(row["person"]) if "person" in row else clean(row.get("place", row["index"]))
 
 
 def _columns(facts: Facts) -> Section:

@@ -25,13 +25,19 @@ def preview_blocks(found: Mapping[str, Any], files: Mapping[str, str] | None = N
     names, columns = files or {}, found["columns"]
     judged = found["tables"][0]["role"] != "scores"
     opening = what_is_compared(columns)
-    notes = [f"{_file(table, names)}: {note}" for table in found["tables"] for note in table["notes"]]
+    notes = _notes(found["tables"], names)
     notes += [f"{capital(_in_words(what))}: {count(number)}" for what, number in found["overlaps"].items() if number]
     first = ROLES.get(found["tables"][0]["role"])
     notes += [
         f"{clean(column['name'])}: no label of the {first} appears among the {ROLES[role]}"
         for column in columns
         for role in column["apart"]
+    ]
+    notes += [
+        f"{clean(column['name'])}: labels that differ from another only in capitals, blanks or ways to write a letter: "
+        f"{count(column['alike'])}; if they mean the same, write them in one way"
+        for column in columns
+        if column["alike"]
     ]
     notes += [
         f"{clean(column['name'])}: {'the same in every row' if column['different'] else 'empty'}, so it changes nothing"
@@ -52,6 +58,14 @@ def what_is_compared(columns: Sequence[Mapping[str, Any]]) -> str:
         return said
     more = f" and {len(left) - 6} more" if len(left) > 6 else ""
     return f"{said} Left out: {', '.join(left[:6])}{more}."
+
+
+def _notes(tables: Sequence[Mapping[str, Any]], names: Mapping[str, str]) -> list[str]:
+    """Return what was recognised in each file, once where it is the same in all."""
+    everywhere = [note for note in tables[0]["notes"] if all(note in table["notes"] for table in tables)]
+    shared = [f"All files: {note}" for note in everywhere] if len(tables) > 1 else []
+    own = [(table, note) for table in tables for note in table["notes"] if not shared or note not in everywhere]
+    return shared + [f"{_file(table, names)}: {note}" for table, note in own]
 
 
 def _file(table: Mapping[str, Any], names: Mapping[str, str]) -> str:

@@ -4,14 +4,14 @@ A column is read as numbers if all its cells read so, blanks around them and mis
 2026-01-31, 31.01.2026, 2026/01/31, 31/01/2026, 01/31/2026, the last two also with hyphens, 31-Jan-2026 or 31jan2026,
 with or without a time, or 31 January 2026, Jan 31, 2026, and times of day 10:30 or 10:30:15. Where all dates of a
 column read with the day or the month first, another column of the file decides, or else they are labels. A unit that
-all numbers of a column have ($, €, £, ¥, or the letters of a currency) is left out, % makes hundredths, and blanks or
-apostrophes may separate thousands. Whole numbers with zeros in front (postcodes) and those beyond 2⁵³
-stay labels. If the caller names no words for missing cells, those of :data:`WORDS` count as missing among numbers and
-dates, and a remark says so. If no decimal sign is named, commas are decimal signs where that makes numbers of a column,
-and in at least one column of the file they cannot be thousands; then points separate thousands wherever they can. If
-commas separate cells too, the first rows must have such a column, and no number with a point and no comma; or else
-commas in quotes separate thousands. So they do where a point is named as the decimal sign, or follows a comma in some
-column.
+all numbers of a column have ($, €, £, ¥ or the letters of a currency, and any letters behind: kg, °C, km/h) is left
+out, % makes hundredths, (1), −1 and 1- are numbers below 0, and blanks or apostrophes may separate thousands. Whole
+numbers with zeros in front (postcodes) and those beyond 2⁵³ stay labels. If the caller names no words for missing
+cells, those of :data:`WORDS` count as missing among numbers and dates, and a remark says so. If no decimal sign is
+named, commas are decimal signs where that makes numbers of a column, and in at least one column of the file they
+cannot be thousands; then points separate thousands wherever they can. If commas separate cells too, the first rows
+must have such a column, and no number with a point and no comma; or else commas in quotes separate thousands. So they
+do where a point is named as the decimal sign, or follows a comma in some column.
 
 What the pieces of a column allow can be joined (:class:`Facts`), so a file that is read in pieces is read like one that
 is read at once: first the facts of all pieces, then one form for the column, then its cells in that form.
@@ -54,15 +54,20 @@ _DAYS = {
 """Forms of days, with a T for the first blank, and how a cell in each starts."""
 _LIKE_DATES = (
     r"^(\d{4}(-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)\d{1,2}|\d{1,2}(-\d{1,2}-|/\d{1,2}/|\.\d{1,2}\.)(\d{2}|\d{4})"
-    r"|\d{1,2}[- ][A-Za-z]{3,9}\.?[-, ]+(\d{2}|\d{4})|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})([T ,].*)?$"
+    r"|\d{1,2}\.?[- ][^\W\d_]{3,9}\.?[-, ]+(\d{2}|\d{4})|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
+    r"|[A-Za-z]{3}, \d{1,2} [A-Za-z]{3} \d{4}|\d{1,3}:\d{2}(:\d{2})?)([T ,].*)?$"
 )
 _TIMES = ("", "T%H:%M:%S%.f", "T%H:%M", "T%I:%M:%S %p", "T%I:%M %p")
-_ZONED = "%Y-%m-%dT%H:%M:%S%.f%#z"
-_CLOCK = ("%H:%M", "%H:%M:%S%.f")
-_DATES = (*(day + time for day in _DAYS for time in _TIMES), _ZONED, *_CLOCK)
-_UNIT = "(?:[$€£¥%]|EUR|USD|GBP|CHF|JPY)"
-_AMOUNT = re.compile(rf"[+-]?{_UNIT}?\s*[+-]?[\d.,]")
-"""How a number starts that may have a unit, or blanks and apostrophes between thousands."""
+_ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f UTC")
+_CLOCK = ("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p")
+_DATES = (*(day + time for day in _DAYS for time in _TIMES), *_ZONED, *_CLOCK)
+_MONEY = "(?:[$€£¥%]|EUR|USD|GBP|CHF|JPY)"
+_UNIT = rf"(?:{_MONEY}|[°µμ]?[^\W\d_]{{1,10}}[²³23]?(?:/[^\W\d_]{{1,10}}[²³23]?)?)"
+"""A unit behind a number: kg, °C, mmHg, m², km/h."""
+_AMOUNT = re.compile(rf"[+(−–-]?{_MONEY}?\s*[+-]?[\d.,]")
+"""How a number starts that may have a unit, another minus sign, or blanks and apostrophes between thousands."""
+_MINUS = r"^\((.*\d.*)\)$|^[−–](.+)$|^([^+(−–-]*\d)-$"
+"""Numbers below 0 as accounts, books and old machines write them."""
 _BLANKS = r"['’ \u00a0\u202f]"
 _SPACED = rf"^-?\d{{1,3}}({_BLANKS}\d{{3}})+([.,]\d+)?$"
 """Numbers with blanks or apostrophes between thousands."""
@@ -149,8 +154,8 @@ class Facts:
     """Rows of each word that would be missing among numbers and dates."""
     units: frozenset[str] = frozenset()
     """Units that numbers have, "" for none: those of a column of numbers all have the same."""
-    spaced: bool = False
-    """Whether blanks or apostrophes separate thousands in a number without a unit."""
+    signs: frozenset[str] = frozenset()
+    """What is said of signs in numbers: blanks between thousands, other minus signs."""
     odd: frozenset[str] = frozenset()
     """Cells that are no numbers, a few of them if they are many."""
     codes: frozenset[float] = frozenset()
@@ -173,7 +178,7 @@ class Facts:
             self.dated and other.dated,
             {word: ours.get(word, 0) + theirs.get(word, 0) for word in {**ours, **theirs}},
             self.units | other.units,
-            self.spaced or other.spaced,
+            self.signs | other.signs,
             self.odd | other.odd,
             self.codes | other.codes,
             min(self.low, other.low),
@@ -202,12 +207,12 @@ class Facts:
         numbers = bare.cast(pl.Float64, strict=False)
         all_numbers = numbers.null_count() == 0
         forms = {NUMBER} if all_numbers else {shape for shape in _shapes(bare) if _as_dates(bare, shape) is not None}
-        units, spaced = frozenset({""}), False
+        units, signs = frozenset({""}), frozenset[str]()
         dated = not all_numbers and bool(re.match(_LIKE_DATES, bare[0])) and bare.str.contains(_LIKE_DATES).all()
         if not forms and _AMOUNT.match(bare[0]):
-            units, plain = _units(bare), _bare_numbers(bare)
-            spaced = units == {""} and bool((plain.str.len_chars() < bare.str.len_chars()).any())
-            bare, numbers = plain, plain.cast(pl.Float64, strict=False)
+            units, signs = _units(bare), _signs(bare)
+            bare = _bare_numbers(bare)
+            numbers = bare.cast(pl.Float64, strict=False)
             all_numbers = numbers.null_count() == 0
             forms = {NUMBER} if all_numbers else set()
         marked = bare.filter(bare.str.contains(",", literal=True)) if not all_numbers else bare.clear()
@@ -228,7 +233,7 @@ class Facts:
         strange = bare.head(_LOOK) if no_numbers else bare.filter(numbers.is_null())
         odd = frozenset(strange.unique().sort().head(_ODD + 1))
         read = cls(
-            True, frozenset(forms), bool(labels), commas, points, surely, thousands, dated, words, units, spaced, odd
+            True, frozenset(forms), bool(labels), commas, points, surely, thousands, dated, words, units, signs, odd
         )
         return read if no_numbers else read._with_ends(numbers)
 
@@ -290,10 +295,12 @@ class Forms:
         for name, form in chosen.items():
             odd, span = facts[name].odd, facts[name].high - facts[name].low
             if form == TEXT and name not in raw and 0 < len(odd) <= _ODD and span >= _SPAN:
-                remarks.append(
-                    f"all cells of {name!r} are numbers but {_listed(sorted(odd))}: labels, unless that is named as "
-                    "missing"
-                )
+                way = "its line is taken away: names stand there again" if odd == {name} else "that is named as missing"
+                remarks.append(f"all cells of {name!r} are numbers but {_listed(sorted(odd))}: labels, unless {way}")
+            units = facts[name].units
+            if form == TEXT and name not in raw and 1 < len(units) <= _ODD and facts[name].forms & {NUMBER, COMMA}:
+                shown = ", ".join(repr(unit) if unit else "none" for unit in sorted(units))
+                remarks.append(f"numbers of {name!r} have several units ({shown}): labels, unless written in one")
             if form == TEXT and name not in raw and facts[name].known and facts[name].dated and name not in ambiguous:
                 remarks.append(
                     f"cells of {name!r} look like dates, but not all are, or not in one way: labels, unless written as "
@@ -305,13 +312,13 @@ class Forms:
         amounts = {}
         for name, form in chosen.items():
             unit = next(iter(facts[name].units), "")
-            if form in (NUMBER, COMMA, MARKED) and (unit or facts[name].spaced):
+            if form in (NUMBER, COMMA, MARKED) and (unit or facts[name].signs):
                 amounts[name] = unit
         for unit in sorted(set(amounts.values()) - {""}):
             what = "makes hundredths" if unit == "%" else "is left out"
             remarks.append(f"{unit!r} {what} in {_listed([name for name in amounts if amounts[name] == unit])}")
-        spaced = [name for name in amounts if facts[name].spaced]
-        remarks += [f"blanks or apostrophes separate thousands in {_listed(spaced)}"] if spaced else []
+        for sign in sorted({sign for name in amounts for sign in facts[name].signs}):
+            remarks.append(f"{sign} in {_listed([name for name in amounts if sign in facts[name].signs])}")
         return cls(dialect, chosen, tuple(remarks), amounts)
 
     def read(self, name: str, column: Cells, place: Callable[[str, int], str]) -> pl.Series:
@@ -320,12 +327,8 @@ class Forms:
         ``place`` says in errors where a column has its row of some number.
         """
         found = column.spread(self._typed(name, column.values)) if column.text else column.cells
-        if column.text and found.dtype.is_float() and (endless := found.is_infinite()).any():
-            row = int(endless.arg_max() or 0)
-            raise InputError(
-                f"{place(name, row)} must be a finite number, got {column.cells[row]!r} ({int(endless.sum())} such "
-                f"cells); missing={column.cells[row]!r} counts such cells as missing"
-            )
+        if column.text:
+            _check_finite(found, column.cells, name, place)
         return found
 
     def _typed(self, name: str, cells: pl.Series) -> pl.Series:
@@ -367,9 +370,20 @@ def read_texts(
     def read(name: str, cells: pl.Series) -> pl.Series:
         if name in texts:
             return forms.read(name, texts[name], place)
-        return _without(cells, gaps) if gaps and cells.dtype.is_numeric() else cells
+        known = _without(cells, gaps) if gaps and cells.dtype.is_numeric() else cells
+        _check_finite(known, cells, name, place)
+        return known
 
     return {name: read(name, cells) for name, cells in series.items()}, forms.remarks
+
+
+def _check_finite(numbers: pl.Series, cells: pl.Series, name: str, place: Callable[[str, int], str]) -> None:
+    if numbers.dtype.is_float() and (endless := numbers.is_infinite()).any():
+        row = int(endless.arg_max() or 0)
+        raise InputError(
+            f"{place(name, row)} must be a finite number, got {str(cells[row])!r} ({int(endless.sum())} such cells); "
+            f"missing={str(cells[row])!r} counts such cells as missing"
+        )
 
 
 def _form(fact: Facts, decimal: str | None) -> str:
@@ -408,16 +422,27 @@ def _shapes(known: pl.Series) -> Sequence[str]:
 
 def _units(known: pl.Series) -> frozenset[str]:
     """Return the different units before and behind numbers, "" where there is none."""
-    before = known.str.extract(rf"^[+-]?({_UNIT})").fill_null("")
-    behind = known.str.extract(rf"({_UNIT})$").fill_null("")
+    before = known.str.extract(rf"^[+(−–-]?({_MONEY})").fill_null("")
+    behind = known.str.extract(rf"[\d.,]\s*({_UNIT})[)-]?$").fill_null("")
     return frozenset((before + behind).unique())
 
 
+def _signs(known: pl.Series) -> frozenset[str]:
+    """Say which signs numbers have that are taken away or replaced."""
+    said = {_SPACED: "blanks or apostrophes separate thousands", _MINUS: "(1), −1 and 1- are numbers below 0"}
+    bare = _without_units(known)
+    return frozenset(what for pattern, what in said.items() if bare.str.contains(pattern).any())
+
+
+def _without_units(known: pl.Series) -> pl.Series:
+    return known.str.replace(rf"^([+(−–-]?){_MONEY}\s*", "$1").str.replace(rf"([\d.,])\s*{_UNIT}([)-]?)$", "$1$2")
+
+
 def _bare_numbers(known: pl.Series) -> pl.Series:
-    """Take units away, and blanks and apostrophes between thousands."""
+    """Take units away, and blanks and apostrophes between thousands, and write one minus sign."""
     import polars as pl
 
-    bare = known.str.replace(rf"^([+-]?){_UNIT}\s*", "$1").str.replace(rf"\s*{_UNIT}$", "")
+    bare = _without_units(known).str.replace(_MINUS, "-$1$2$3")
     spaced = bare.str.contains(_SPACED)
     if not spaced.any():
         return bare
@@ -444,7 +469,7 @@ def _as_dates(known: pl.Series, shape: str) -> pl.Series | None:
         times = known.str.to_time(shape, strict=False)
         return times if times.null_count() == known.null_count() else None
     iso = known.str.replace(" ", "T", literal=True)
-    dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if "z" in shape else None, strict=False)
+    dates = iso.str.to_datetime(shape, time_unit="us", time_zone="UTC" if shape in _ZONED else None, strict=False)
     return dates if dates.null_count() == known.null_count() else None
 
 

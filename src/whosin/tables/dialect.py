@@ -9,6 +9,7 @@ import codecs
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -19,16 +20,17 @@ from whosin.errors import InputError, check_choice, check_whole
 MISSING = ("", "NA", "NaN", "nan", "null")
 """Cells that are missing wherever they stand, blanks around them aside."""
 WORDS = (
-    "?", "-", "--", ".", "N/A", "n/a", "na", "N.A.", "n.a.", "#N/A", "#NA", "<NA>", "NaT", "NAN", "-nan", "NULL",
-    "Null", "(null)", "[NULL]", r"\N", "None", "none", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!",
-    "#NAME?", "#NV",
+    "?", "-", "--", "–", "—", ".", "...", "…", "N/A", "n/a", "na", "N.A.", "n.a.", "#N/A", "#N/A N/A", "#NA", "<NA>",
+    "NaT", "NAN", "-nan", "-NaN", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "Null", "(null)", "[NULL]", r"\N",
+    "None", "none", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NUM!", "#NAME?", "#NV", "0000-00-00",
+    "0000-00-00 00:00:00",
 )  # fmt: skip
 """Cells that are missing among numbers and dates; among labels they are labels."""
 WITH_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+(,\d+)?|\d+(,\d+)?|,\d+)([eE][+-]?\d+)?$"
 """Numbers with decimal commas, in which points separate thousands."""
-WITH_POINT = r"^[+-]?([1-9]\d{0,2}(,\d{3})+(\.\d+)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
-"""Numbers with decimal points, in which commas may separate thousands."""
-THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{3})+$"
+WITH_POINT = r"^[+-]?([1-9]\d{0,2}(,\d{2})*(,\d{3})+(\.\d+)?|\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+"""Numbers with decimal points, in which commas may separate thousands, in India 12,34,567 too."""
+THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{2})*(,\d{3})+$"
 """Numbers in which commas may separate thousands."""
 _SEPARATORS = ("\t", ";", "|", ",", "^", "~", "\x01")
 """In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
@@ -46,6 +48,8 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"),
 )  # fmt: skip
 _OLD = "cp1252"
+_MOST_ZEROS = 0.05
+"""Share of bytes that may be zero in text without an encoding of its own."""
 
 
 @dataclass(frozen=True)
@@ -119,20 +123,20 @@ class Dialect:
 def decoded(data: bytes, origin: str, encoding: str | None) -> tuple[bytes, str | None]:
     """Return text as UTF-8 with plain line ends, and a remark if its encoding had to be recognised.
 
-    A byte order mark decides; without one it is UTF-8; UTF-16 if every other one of the first bytes is zero; and
+    A byte order mark decides; without one it is UTF-8; UTF-16 or UTF-32 if as many of the first bytes are zero; and
     otherwise, as old programs write, Windows-1252 (which has all letters of Latin-1), unless letters in UTF-8 come
     before the first byte that is none: such a file is damaged.
     """
     remark = None
     if encoding is not None:
-        data = _decode(data, origin, encoding).removeprefix("\ufeff").encode("utf-8")
+        data = _decode(data, origin, encoding).encode("utf-8")
     else:
-        mark, name = next(((mark, name) for mark, name in _MARKS if data.startswith(mark)), (b"", _unmarked(data)))
-        data = data[len(mark) :]
+        name = next((name for mark, name in _MARKS if data.startswith(mark)), None) or _unmarked(data, origin)
         if name != "utf-8":
             data = _decode(data, origin, name).encode("utf-8")
         elif not data.isascii():
             data, remark = _as_utf8(data, origin)
+    data = data.replace(codecs.BOM_UTF8, b"")  # files that were joined have marks inside
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data, remark
@@ -141,7 +145,7 @@ def decoded(data: bytes, origin: str, encoding: str | None) -> tuple[bytes, str 
 def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> tuple[str, str | None]:
     """Return the encoding of a file by the rules of :func:`decoded`, and a remark, without holding the file.
 
-    A file that is not marked as UTF-16 is read to its end.
+    A file in UTF-8 is read to its end.
     """
     if encoding is not None:
         return encoding, None
@@ -149,7 +153,7 @@ def recognised_encoding(file: IO[bytes], origin: str, encoding: str | None) -> t
     for mark, name in _MARKS:
         if start.startswith(mark) and name != "utf-8":
             return name[:-3], None
-    if (name := _unmarked(start)) != "utf-8":
+    if (name := _unmarked(start, origin)) != "utf-8":
         return name, None
     decoder, part = codecs.getincrementaldecoder("utf-8")(), start
     while part:
@@ -197,12 +201,18 @@ def _check_encoding(name: str) -> None:
         ) from None
 
 
-def _unmarked(data: bytes) -> str:
+def _unmarked(data: bytes, origin: str) -> str:
     head = data[:1000]
     if len(head) > 3 and b"\0" in head:
-        for name, high in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        wide = (("utf-32-le", head[2::4] + head[3::4]), ("utf-32-be", head[::4] + head[1::4]))
+        for name, high in (*wide, ("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
             if high.count(0) > 0.9 * len(high):
                 return name
+        if (zeros := head.count(0)) > _MOST_ZEROS * len(head):
+            raise InputError(
+                f"{origin} must be text, got {zeros} zero bytes among its first {len(head)}; encoding='utf-16-le' or "
+                "another names its encoding if it has one"
+            )
     return "utf-8"
 
 
@@ -343,7 +353,7 @@ def column_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
     remarks = []
     word = "Unnamed:" if any(map(str.strip, cells)) else "column"
     for i, cell in enumerate(cells):
-        name = given = cell.strip() or f"{word} {i}"
+        name = given = unicodedata.normalize("NFC", cell.strip()) or f"{word} {i}"
         number = 0
         while name in names:
             number += 1

@@ -106,7 +106,8 @@ def _keyed(data: Any, name: str, key: str) -> Table:
     keys = as_category(table.columns[place])
     if (missing := keys.missing).any():
         raise InputError(
-            f"{table.origin} {table.place(int(missing.argmax()))} column {key!r} must say whose the row is, got nothing"
+            f"{table.origin} {table.place(int(missing.argmax()))} column {key!r} must say whose the row is, got "
+            "nothing; write the key or take the row away"
         )
     return replace(table, columns=(*table.columns[:place], keys, *table.columns[place + 1 :]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -16,7 +16,7 @@ from whosin.tables.columns import Column
 from whosin.tables.frames import as_table
 from whosin.tables.reading import read_table
 from whosin.tables.roles import ColumnChoice
-from whosin.tables.schema import match_tables, row_groups
+from whosin.tables.schema import match_tables, plain_label, row_groups
 from whosin.tables.stream import TableStream
 from whosin.tables.table import Table
 
@@ -43,7 +43,8 @@ class Preview:
     """For each table its role, origin, rows, columns and notes on how it was read."""
     columns: tuple[dict[str, Any], ...] = field(repr=False)
     """For each column its name, kind, different values, missing cells by table, tables without a label in common with
-    the first, whether it is the same in every row, and why it would be left out."""
+    the first, labels that are alike but for capitals, blanks or ways to write a letter, whether it is the same in every
+    row, and why it would be left out."""
     persons: Mapping[str, int] = field(default_factory=dict)
     """People by table, where a column says whose a row is."""
     overlaps: Mapping[str, int] = field(default_factory=dict)
@@ -197,6 +198,7 @@ def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[
         "different": None if first is None else _different(first),
         "missing": {role: int(column.missing.sum()) for role, column in columns.items()},
         "apart": [] if why is not None else _apart(columns),
+        "alike": 0 if why is not None else _alike(columns.values()),
         "constant": len(columns) == len(tables) and _is_constant(list(columns.values())),
         "left_out": why,
     }
@@ -213,6 +215,12 @@ def _apart(columns: Mapping[str, Column]) -> list[str]:
     labels = {role: set(column.labels) for role, column in columns.items() if column.kind == "category"}
     first = next(iter(labels.values()), set())
     return [role for role, others in labels.items() if (first or others) and first.isdisjoint(others)]
+
+
+def _alike(columns: Iterable[Column]) -> int:
+    """Count labels that are the same as another but for capitals, blanks or ways to write a letter."""
+    labels = {label for column in columns for label in column.labels}
+    return len(labels) - len({plain_label(label) for label in labels})
 
 
 def _different(column: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ def _same_names(origin: str, here: str, names: Sequence[str], first: Sequence[st
     if sum(unnamed) == 1:
         table, other = (origin, here) if unnamed[0] else (here, origin)
         return f"{table} has no line of names: write that of {other} above its rows"
-    plain = [sorted(re.sub(r"[\W_]", "", name).lower() for name in part) for part in (names, first)]
+    plain = [sorted(re.sub(r"[\W_]", "", plain_label(name)) for name in part) for part in (names, first)]
     if plain[0] == plain[1]:
         return "write names in one way, capitals, blanks and signs too"
     if len(names) == len(first) and 2 * len({*names} & {*first}) < len(first):
@@ -97,6 +98,13 @@ def _same_names(origin: str, here: str, names: Sequence[str], first: Sequence[st
             "write names above the rows of each, or, if no file has names, take first lines as rows with header=False"
         )
     return None
+
+
+def plain_label(label: str) -> str:
+    """Return text without what may differ where the same is meant: capitals, blanks, ways to write a letter."""
+    if not label.isascii():
+        label = re.sub("[\u200b-\u200f\ufeff]", "", unicodedata.normalize("NFKC", label))
+    return " ".join(label.casefold().split())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -115,6 +115,13 @@ class Layout:
             remarks.insert(0, f"lines before line {line} were left out: they are no part of the table")
         if not rows:
             raise InputError(f"{origin} line {line} must have names or numbers, got a line that cannot be read")
+        late = next((cell for row in rows for cell in row if re.fullmatch(' +"[^"]*', cell)), None)
+        if late is not None:
+            above = head.count("\n", 0, head.find(late))
+            raise InputError(
+                f"{origin} line {line + above} must have quotes right behind the separator, got a blank before one; "
+                "take it away"
+            )
         if not found.header:
             names, end, line_end = column_names([""] * len(rows[0]))[0], start, line
         else:
@@ -133,6 +140,12 @@ class Layout:
             raise InputError(
                 f"{origin} line {line_end - 1} must have names in double quotes or in none, got single ones, "
                 f"{names[0]}; write the file so"
+            )
+        if asked.separator is None and (mark := _in_whole_lines([names, *rows])) is not None:
+            raise InputError(
+                f"{origin} line {line_end - 1} must have each cell in quotes of its own or in none, got whole lines in "
+                f"quotes, with {mark!r} between cells; take the quotes away, or name another separator if this is one "
+                "column"
             )
         columns = list(zip(*(row for row in rows if len(row) == len(names)), strict=True)) or [()] * len(names)
         numeric = _numbers_in(columns, found)
@@ -247,6 +260,14 @@ def _remarks(asked: Dialect, found: Dialect, ending: str) -> list[str]:
     if asked.header is None and not found.header:
         said.append("its first line was taken as a row, not as names")
     return said
+
+
+def _in_whole_lines(rows: Sequence[Sequence[str]]) -> str | None:
+    """Return what separates cells within the only cell of every row, if there is such a thing."""
+    if len(rows) < 2 or any(len(row) != 1 for row in rows):
+        return None
+    marks = (mark for mark in ",;\t|" if mark in rows[0][0])
+    return next((mark for mark in marks if len({row[0].count(mark) for row in rows}) == 1), None)
 
 
 def _after_names(data: bytes, start: int, line: int, separator: str) -> tuple[int, int]:
@@ -493,7 +514,11 @@ def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[st
 def _other_cells(row: Sequence[str], line: int, layout: Layout, first: bool) -> str:
     """Say what may be wrong with a row of more or fewer cells; the ``first`` may stand below titles."""
     width = len(layout.names)
-    if width == 1 or first:
+    if len(row) > width and not any(row[width:]):
+        way = "take away the separators at its end"
+    elif len(row) > width > 1 and any('"' in cell for cell in row):
+        way = "a quote in a cell is written twice, not behind a backslash"
+    elif width == 1 or first:
         way = "if the first lines are no part of the table, skip_lines=1 (or more) leaves them out"
     elif len(row) < width:
         way = "a missing cell needs its separator too; remove the line if it is no row of the table"

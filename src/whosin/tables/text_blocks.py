@@ -28,6 +28,7 @@ PIECE = 2**25
 _LONGEST = 2**28
 """Bytes within which a line must end."""
 _HEAD = 2**20
+_PARTS_OF_MARK = (codecs.BOM_UTF8[:1], codecs.BOM_UTF8[:2])
 
 Lines = NDArray[np.int64]
 
@@ -148,7 +149,6 @@ def _utf8(open_file: Callable[[], IO[bytes]], encoding: str, origin: str) -> Ite
     decoder = codecs.getincrementaldecoder(encoding)("whosin_latin_1" if encoding == "cp1252" else "strict")
     plain, held = codecs.lookup(encoding).name == "utf-8", b""
     with open_file() as file:
-        first = True
         while True:
             raw = file.read(PIECE)
             try:
@@ -158,11 +158,9 @@ def _utf8(open_file: Callable[[], IO[bytes]], encoding: str, origin: str) -> Ite
                     f"{origin} must be text in {encoding}, got the byte 0x{error.object[error.start]:02x}; name "
                     "another encoding"
                 ) from None
-            if first:
-                part, first = part.removeprefix(codecs.BOM_UTF8), False
-            part, held = held + part, b""
-            if part.endswith(b"\r") and raw:
-                part, held = part[:-1], b"\r"
+            part, held = (held + part).replace(codecs.BOM_UTF8, b""), b""
+            cut = next((end for end in (b"\r", *_PARTS_OF_MARK) if raw and part.endswith(end)), b"")
+            part, held = part[: len(part) - len(cut)], cut
             if part:
                 yield part.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in part else part
             if not raw:

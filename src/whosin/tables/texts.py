@@ -82,7 +82,7 @@ def embedded(data: Any, embed: Callable[[list[Any]], Any], *, batch: int = 256) 
     """
     check_callable("embed", embed)
     step = check_whole("batch", batch, low=1)
-    items = _items(data)
+    items = items_of(data)
     parts = []
     for start in range(0, len(items), step):
         some = items[start : start + step]
@@ -110,7 +110,7 @@ def embedded(data: Any, embed: Callable[[list[Any]], Any], *, batch: int = 256) 
     return np.concatenate(parts)
 
 
-def _items(data: Any) -> list[Any]:
+def items_of(data: Any) -> list[Any]:
     if isinstance(data, str | Path):
         folder = Path(data)
         if not folder.is_dir():

@@ -23,7 +23,7 @@ SEPARATORS = ",;\t|"
 """What cells of text may be separated by, where nobody says."""
 _OPTIONS = (
     "person", "tolerate", "prior", "confidence_level", "assignment", "promised_epsilon", "promised_delta", "seed",
-    "member_value", "separator", "encoding", "decimal",
+    "member_value", "separator", "encoding", "decimal", "skip_lines",
 )  # fmt: skip
 READ = 0.001
 """Share of the progress when the files are read."""
@@ -187,6 +187,8 @@ def _command(request: Mapping[str, Any]) -> str:
     for name in _OPTIONS:
         if options[name] is not None:
             words += [f"--{name.replace('_', '-')}", str(options[name])]
+    if options["header"] is not None:
+        words.append("--header" if options["header"] else "--no-header")
     if options["individuals"]:
         words.append("--individuals")
     return shlex.join(words)

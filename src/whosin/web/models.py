@@ -155,11 +155,14 @@ class AuditOptions(_Strict):
     decimal: Annotated[Literal[".", ","] | None, BeforeValidator(_blank)] = None
     missing: Names = Field(default_factory=list)
     """Words for missing cells of text, JSON and workbooks."""
+    header: Annotated[bool | None, BeforeValidator(_blank)] = None
+    skip_lines: Annotated[Annotated[int, Field(ge=0, le=1000)] | None, BeforeValidator(_blank)] = None
 
     def written(self) -> dict[str, Any]:
         """Return how text files are written, as the reader takes it; what is to be recognised is left out."""
-        said = {name: getattr(self, name) for name in ("separator", "encoding", "decimal", "missing")}
-        return {name: value for name, value in said.items() if value}
+        named = ("separator", "encoding", "decimal", "missing", "header", "skip_lines")
+        said = {name: getattr(self, name) for name in named}
+        return {name: value for name, value in said.items() if value not in (None, [])}
 
 
 class FileAnswer(BaseModel):

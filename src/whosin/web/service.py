@@ -102,18 +102,19 @@ class Service:
 
     async def look(self, request: Request) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what the files of a form hold, and what they are called; they are removed at once."""
-        key = self.folders.new()
+        key, files = self.folders.new(), {}
         try:
             received = await self._receive(request, key)
+            files = received.files
             if not {"train", "records", "scores"} & set(received.files):
                 raise InputError("a look needs the training rows, one table with both sides, or scores; got none")
             asked = self._request("", received)
             found = await self.answer(request, look_at, self.folders.of(key), asked, heavy=True)
         except InputError as error:
-            raise InputError(with_labels(str(error))) from None
+            raise InputError(with_labels(str(error), files)) from None
         finally:
             self.folders.remove(key)
-        return found, names_of(received.files)
+        return found, names_of(files)
 
     def _queue(self, key: str, received: Received) -> None:
         kind = _kind(received)

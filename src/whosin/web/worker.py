@@ -13,11 +13,12 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from whosin.errors import WhosinError
+from whosin.numerics.rounding import clean
 from whosin.web.folders import read_json, write_json
 from whosin.web.measure import READ, measure
 
@@ -47,7 +48,7 @@ def main(folder: Path) -> int:
     except MemoryError:
         _fail(folder, f"it needed more than {request['memory_bytes'] / 1e9:.3g} GB of memory")
     except (WhosinError, TypeError) as error:
-        _fail(folder, with_labels(str(error)))
+        _fail(folder, with_labels(str(error), request["files"]))
     return 0
 
 
@@ -75,14 +76,18 @@ LABELS = {
     "prior": "“Suspected beforehand”", "tolerate": "“Tolerated advantage”", "confidence_level": "“Confidence”",
     "member_column": "“Column of the truth”", "member_value": "“Word for members”", "separator": "“Separator”",
     "encoding": "“Encoding”", "decimal": "“Decimal sign”", "missing": "“Missing cells”",
+    "header": "“Names above the rows”", "skip_lines": "“Lines to leave out”",
     "train": "the training rows", "holdout": "the held-out rows", "synthetic": "the rows to be released",
     "reference": "the reference rows", "records": "the table with both sides",
 }  # fmt: skip
 """What the form calls the arguments of the library."""
 
 
-def with_labels(message: str) -> str:
-    """Return an error in the words of the form."""
+def with_labels(message: str, files: Mapping[str, Any] | None = None) -> str:
+    """Return an error in the words of the form, with the names that the files had."""
+    for role, file in (files or {}).items():
+        message = message.replace(f"{role}.{file['type']}", clean(str(file["name"])))
+    message = message.replace("header=False", "header=set to none")
     known = "|".join(LABELS)
     named = rf"(?:--({known.replace('_', '-')})\b|\b({known})=(?:\[\.\.\.\])?) ?"
     shown = re.sub(named, lambda found: f"{LABELS[(found[1] or found[2]).replace('-', '_')]} ", message).strip()

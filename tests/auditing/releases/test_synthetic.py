@@ -417,6 +417,25 @@ def test_to_dict_is_json_and_has_the_contract(tables):
     assert "released_row" in payload["individual"]["highest"][0]
 
 
+def test_the_most_exposed_are_named_by_their_place_in_the_file(tmp_path):
+    """Not by the number of a row plus two: titles, blank lines and files without names move the lines."""
+    rng = np.random.default_rng(3)
+    rows = [[f"{value:.3f}" for value in rng.normal(size=3)] for _ in range(120)]
+    files = {
+        "train": (rows[:40], "a,b,c\n\n"),
+        "holdout": (rows[40:80], "a,b,c\n"),
+        "synthetic": (rows[:20], "t\n\na,b,c\n"),
+    }
+    for name, (part, head) in files.items():
+        (tmp_path / f"{name}.csv").write_text(head + "".join(",".join(row) + "\n" for row in part))
+    found = wi.audit_synthetic(*(tmp_path / f"{name}.csv" for name in files), rng=0)
+    for row in found.to_dict()["individual"]["highest"]:
+        assert row["place"] == f"line {row['index'] + 3}"
+        assert row["released_place"] == f"line {row['released_row'] + 4}"
+    frames = (wi.tables.read_table(tmp_path / f"{name}.csv").column("a")[:, None] for name in files)
+    assert wi.audit_synthetic(*frames, rng=0).to_dict()["individual"]["highest"][0]["place"].startswith("row ")
+
+
 def test_plots(tables):
     train, holdout, leaky, _ = (part.head(300) for part in tables)
     found = wi.audit_synthetic(train, holdout, leaky, query="nearest", groups="sex", rng=0)

@@ -11,25 +11,31 @@ import numpy as np
 from whosin.auditing.releases.tables_to_answers import group_labels
 from whosin.errors import InputError, InputTypeError
 from whosin.tables import Table, as_table, embedded, read_table
+from whosin.tables.texts import items_of
 
 NAMES = ("train", "holdout", "synthetic", "reference")
 
 
 def embedded_parts(
     parts: Sequence[Any], embed: Callable[[list[Any]], Any], columns: Sequence[str] | None, groups: Any, person: Any
-) -> tuple[list[Any], Any, Any]:
-    """Return vectors for the items of each part, and groups and people of the first two as arrays.
+) -> tuple[list[Any], Any, Any, list[Any]]:
+    """Return vectors for the items of each part, groups and people of the first two as arrays, and places of all items.
 
     A part is a folder of files, a list of items, or a table or its path, of which ``columns`` names one column of
     texts. None passes. Vectors of two parts must be equally long.
     """
     found: list[Any] = []
     tables: list[Table] = []
+    places: list[Any] = []
     for part, name in zip(parts, NAMES, strict=False):
         if part is None:
             found.append(None)
             continue
         items = part if _are_items(part) else _table(part, name)
+        places.append(items.places if isinstance(items, Table) else None)
+        if isinstance(items, str | Path):
+            items = items_of(part)
+            places[-1] = [str(path.relative_to(part)) for path in items]
         if isinstance(items, Table):
             tables.append(items)
             items = _texts(items, columns)
@@ -52,7 +58,7 @@ def embedded_parts(
         if isinstance(person, str):
             person = tables[0].column(person), tables[1].column(person)
         groups = group_labels(groups, tables[0], tables[1])
-    return found, groups, person
+    return found, groups, person, places
 
 
 def _are_items(part: Any) -> bool:

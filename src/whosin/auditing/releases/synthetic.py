@@ -34,6 +34,7 @@ from whosin.parallel.threads import silent
 from whosin.risks import Risk
 from whosin.tables.look import Preview
 from whosin.tables.roles import said
+from whosin.tables.table import Places, place_of
 
 REFERENCE_LEVEL = 0.99
 """Confidence with which one side must stand in the reference more often than the other before a warning."""
@@ -215,8 +216,7 @@ class SyntheticAudit(Audit):
     def to_dict(self) -> dict[str, Any]:
         """Return everything for JSON; no record, only row numbers."""
         known = super().to_dict()
-        if self.closest is not None:
-            known["individual"]["highest"] = self._with_closest(known["individual"]["highest"])
+        known["individual"]["highest"] = self._located(known["individual"]["highest"])
         revealing = self.revealing_columns
         return {
             **known,
@@ -243,10 +243,19 @@ class SyntheticAudit(Audit):
             "fingerprints": dict(self.fingerprints),
         }
 
-    def _with_closest(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        assert self.closest is not None
-        offset = {"member": 0, "non-member": self.members}
-        return [{**row, "released_row": int(self.closest[offset[row["side"]] + row["index"]])} for row in rows]
+    def _located(self, members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what is said of members with where they stand, and the released row that is closest to each."""
+        train, _, released = (self._material.places if self._material is not None else ()) or (None, None, None)
+        found = [
+            {**row, "place": str(row["person"]) if "person" in row else _called(train, row["index"])} for row in members
+        ]
+        if self.closest is None:
+            return found
+        nearest = [int(self.closest[row["index"]]) for row in members]
+        return [
+            {**row, "released_row": near, "released_place": _called(released, near)}
+            for row, near in zip(found, nearest, strict=True)
+        ]
 
 
 def audit_synthetic(
@@ -397,7 +406,9 @@ def audit_synthetic(
         if extra is not None:
             raise InputTypeError(f"{extra} must be left out with embed: vectors have no columns of that kind")
         parts = train, holdout, synthetic, None if spare else reference
-        (train, holdout, synthetic, vectors), groups, person = embedded_parts(parts, embed, columns, groups, person)
+        (train, holdout, synthetic, vectors), groups, person, places = embedded_parts(
+            parts, embed, columns, groups, person
+        )
         reference, columns = reference if spare else vectors, None
         called = getattr(embed, "__name__", type(embed).__name__)
         seen = (f"items are compared by {train.shape[1]} numbers each, those of {called}",)
@@ -421,6 +432,8 @@ def audit_synthetic(
         person=person,
     )
     material = material.asked_too(scores)
+    if embed is not None:
+        material = replace(material, places=places[:3])
     split = material.train_rows
     experiment = Experiment(
         material.answers[:split],
@@ -495,6 +508,11 @@ def _count(experiment: Experiment, flags: Flags | None) -> tuple[int, int] | Non
     pooled = _pooled(experiment, flags)
     split = len(experiment.members)
     return int(pooled[:split].sum()), int(pooled[split:].sum())
+
+
+def _called(places: Places | Sequence[str] | None, row: int) -> str:
+    """Say which row it is: its line in a file, the name of a file in a folder, or its number."""
+    return place_of(places, row) if places is None or isinstance(places, Places) else str(places[row])
 
 
 def _closest(experiment: Experiment, material: ReleaseAnswers) -> NDArray[np.int64] | None:

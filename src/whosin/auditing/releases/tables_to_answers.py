@@ -46,6 +46,7 @@ from whosin.tables.look import Preview, preview_of
 from whosin.tables.reading import TEXT, file_ending
 from whosin.tables.roles import ColumnChoice, as_numbers, key_columns, person_column
 from whosin.tables.stream import BLOCK_ROWS, is_blockwise
+from whosin.tables.table import Places
 
 Labels = dict[str, Coded]
 
@@ -121,6 +122,8 @@ class ReleaseAnswers:
     """Columns that are no attributes, with the reason."""
     preview: Preview | None = None
     """What the tables hold; None for arrays."""
+    places: Sequence[Places | Sequence[str] | None] = ()
+    """Where the training rows, the held-out rows and the released rows stand, or what they are called, if known."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     chance: np.random.Generator = field(default_factory=np.random.default_rng)
     """For all random choices; seeded by the fingerprints unless the caller brought one."""
@@ -363,6 +366,7 @@ def _from_tables(given: list[Any], tables: Sequence[Table | TableStream], asked:
     common: dict[str, Any] = {
         "left_out": left,
         "preview": preview_of(dict(zip(_NAMES, tables, strict=False)), left, columns, rows, person),
+        "places": [table.places if isinstance(table, Table) else None for table in tables[:3]],
         "closest": release.closest if order is None else order[release.closest],
         "notes": encoder.notes,
         "pool": _pool(_with_keys(records, tables, keys, aside), asked.threads),

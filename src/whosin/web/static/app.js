@@ -162,7 +162,9 @@
     audit.scrollIntoView({block: "start"});
   };
 
-  // what the files hold is asked for as soon as all of them are chosen, unless they are large
+  // what the files hold is asked for as soon as all of them are chosen, unless they are large, and again when it changes
+  const SHOWN_BY = "#person, #columns, #ignore, #keep, #categories, #separator, #encoding, #decimal, #missing, #header, "
+    + "#skip_lines, #member_column, #member_value";
   const EASY = 5e6;
   const lookAhead = (form) => {
     const needed = [...form.querySelectorAll('input[type="file"]:enabled')].filter((field) => field.required);
@@ -182,7 +184,7 @@
     if (upload) {
       watchUpload(upload);
       if (document.getElementById("look")) {
-        upload.querySelectorAll('input[type="file"]').forEach((field) => field.addEventListener("change", () => lookAhead(upload)));
+        upload.querySelectorAll(`input[type="file"], ${SHOWN_BY}`).forEach((field) => field.addEventListener("change", () => lookAhead(upload)));
       }
     }
     document.body.addEventListener("htmx:afterSettle", noteChange);
