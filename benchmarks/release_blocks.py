@@ -3,7 +3,8 @@
 Audits the releases of streaming.py twice: in one process on one thread, and on a Dask cluster of two worker processes
 on this machine, which read their own rows. Compiled code is loaded and workers are started before the clock. Each side
 runs in a fresh process; the answers of the sides must be equal. Memory is the largest resident memory of a process.
-Other load on the machine stretches wall seconds: the ratio speaks of idle cores only. Writes
+Other load on the machine stretches wall seconds: the ratio speaks of idle cores only. One process may be paused
+(``kill -TSTP``, ``kill -CONT``), and its clock stands still. Writes
 benchmarks/results/release_blocks.json, with what the figures come to for a billion rows, a million records and a
 hundred workers.
 
@@ -11,6 +12,7 @@ small        1 million released rows against 10,000 and 10,000
 middle       2 million released rows against 10,000 and 10,000
 large        4 million released rows against 50,000 and 50,000
 full         10 million released rows against 100,000 and 100,000: some 10 minutes on idle cores
+ceiling      not blocks: two processes that each do all of ``small``, at the same time; what the machine gives at most
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import _common
@@ -33,6 +37,7 @@ TASKS = {
     "large": (4_000_000, 50_000),
     "full": (10_000_000, 100_000),
 }
+CEILING, CEILING_OF = "ceiling", "small"
 SIDES = ("one process", "two workers")
 WORKERS = 2
 ANSWER = 11
@@ -59,27 +64,46 @@ def used() -> dict[str, float]:
     return {"process": os.getpid(), "cpu_seconds": time.process_time(), "peak_mebibytes": _common.peak_mebibytes() or 0}
 
 
+class Clock:
+    """Seconds since it was made, without those in which this process was paused."""
+
+    def __init__(self) -> None:
+        self.begin = time.perf_counter()
+        if hasattr(signal, "SIGTSTP"):
+            signal.signal(signal.SIGTSTP, self._pause)
+
+    def __call__(self) -> float:
+        return time.perf_counter() - self.begin
+
+    def _pause(self, *_: object) -> None:
+        before = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.begin += time.perf_counter() - before
+
+
 class Traffic:
     """Counts blocks, the bytes that come back from them, and those of a task's function, which each worker gets."""
 
     def __init__(self) -> None:
         from whosin.auditing.releases import streamed
+        from whosin.parallel import clusters
 
         self.blocks, self.back, self.sent = 0, 0, 0
-        carried = streamed.tasks.stream
+        carried, packed = streamed.tasks.stream, clusters._packed
 
         def counted(function, items, **options):
-            if not isinstance(function, streamed._Block):
-                yield from carried(function, items, **options)
-                return
-            import cloudpickle
-
-            self.sent += len(cloudpickle.dumps(function))
             for number, value in carried(function, items, **options):
-                self.blocks, self.back = self.blocks + 1, self.back + value.nbytes
+                if isinstance(function, streamed._Block):
+                    self.blocks, self.back = self.blocks + 1, self.back + value.nbytes
                 yield number, value
 
-        streamed.tasks.stream = counted
+        def weighed(pickler, function):
+            found = packed(pickler, function)
+            if isinstance(function, streamed._Block):
+                self.sent += len(found)
+            return found
+
+        streamed.tasks.stream, clusters._packed = counted, weighed
 
 
 def audit(path: Path, count: int) -> Callable[[], dict]:
@@ -87,33 +111,41 @@ def audit(path: Path, count: int) -> Callable[[], dict]:
     import whosin as wi
 
     train, holdout = streaming.records(count)
-    reading: dict[str, float] = {}
-
-    def progress(share: float) -> None:
-        for name, from_share in (("columns", 0.07), ("blocks", 0.7)):
-            if share >= from_share - 1e-9 and name not in reading:
-                reading[name] = time.perf_counter()
 
     def run() -> dict:
-        start = time.perf_counter()
+        clock, ended = Clock(), {}
+
+        def progress(share: float) -> None:
+            for name, from_share in (("columns", 0.07), ("blocks", 0.7)):
+                if share >= from_share - 1e-9:
+                    ended.setdefault(name, clock())
+
         found = wi.audit_synthetic(train, holdout, path, n_jobs=1, rng=0, progress=progress)
+        seconds = clock()
         return {
             "advantage": [found.advantage.estimate, found.advantage.lower, found.advantage.upper],
             "copies": list(found.copies),
             "fingerprint": found.fingerprints["synthetic"],
-            "columns_seconds": reading["columns"] - start,
-            "blocks_seconds": reading["blocks"] - reading["columns"],
-            "rest_seconds": time.perf_counter() - reading["blocks"],
+            "columns_seconds": ended["columns"],
+            "blocks_seconds": ended["blocks"] - ended["columns"],
+            "rest_seconds": seconds - ended["blocks"],
+            "seconds": seconds,
         }
 
     return run
 
 
 def measure(side: str, path: Path, count: int) -> dict:
-    """Run one side in this process."""
+    """Run one side in this process; its seconds are those of its clock."""
     load()
-    if side == SIDES[0]:
-        return _common.measured(side, audit(path, count)) | {"workers": []}
+    found = (
+        _common.measured(side, audit(path, count)) | {"workers": []} if side == SIDES[0] else on_cluster(path, count)
+    )
+    return found | {"wall_seconds": found["values"].pop("seconds")}
+
+
+def on_cluster(path: Path, count: int) -> dict:
+    """The side of two workers, with what they used and what travelled."""
     import joblib
     from distributed import Client, LocalCluster
 
@@ -128,7 +160,7 @@ def measure(side: str, path: Path, count: int) -> dict:
         client.run(sys.path.insert, 0, str(_common.HERE))
         client.run(load)
         before = client.run(used)
-        found = _common.measured(side, audit(path, count))
+        found = _common.measured(SIDES[1], audit(path, count))
         after = client.run(used)
     workers = [
         {
@@ -200,20 +232,42 @@ def model(task: str, two: dict) -> dict:
     }
 
 
-def run_task(task: str, folder: Path) -> dict:
-    """Measure both sides of a task and check that they agree."""
-    rows, count = TASKS[task]
-    python, path = _common.whosin_python(), folder / "release.parquet"
-    _common.run_side(python, "streaming.py", "--write", str(path), str(rows))
-    sides = {
-        side: _common.run_side(python, Path(__file__).name, "--run", side, str(path), str(count)) for side in SIDES
-    }
-    one, two = (sides[side] for side in SIDES)
+def measured_here(side: str, path: Path, task: str) -> dict:
+    """Run one side in a fresh process."""
+    return _common.run_side(_common.whosin_python(), Path(__file__).name, "--run", side, str(path), str(TASKS[task][1]))
+
+
+def release(task: str, folder: Path) -> Path:
+    """The release of a task, written where it is not there yet."""
+    rows = TASKS[task][0]
+    path = folder / f"release_{rows}.parquet"
+    if not path.exists():
+        _common.run_side(_common.whosin_python(), "streaming.py", "--write", str(path), str(rows))
+    return path
+
+
+def run_task(task: str, folder: Path, sides: Sequence[str], known: dict) -> dict:
+    """Measure sides of a task, take the others as they are known, and check that they agree."""
+    path = release(task, folder)
+    found = known.get("sides", {}) | {side: measured_here(side, path, task) for side in sides}
+    if set(found) < set(SIDES):
+        return {"sides": found}
+    one, two = (found[side] for side in SIDES)
     for name in ("advantage", "copies", "fingerprint"):
         if one["values"][name] != two["values"][name]:
             raise SystemExit(f"{task}: the sides differ in {name}")
     ratio = one["wall_seconds"] / two["wall_seconds"]
-    return {"sides": sides, "speed_of_two_workers": ratio, "load": os.getloadavg()[0], "cost_model": model(task, two)}
+    return {"sides": found, "speed_of_two_workers": ratio, "load": os.getloadavg()[0], "cost_model": model(task, two)}
+
+
+def ceiling(folder: Path) -> dict:
+    """How much faster two processes that know nothing of each other do two audits than one does."""
+    path = release(CEILING_OF, folder)
+    alone = measured_here(SIDES[0], path, CEILING_OF)["wall_seconds"]
+    with ThreadPoolExecutor(WORKERS) as pool:
+        beside = [pool.submit(measured_here, SIDES[0], path, CEILING_OF) for _ in range(WORKERS)]
+        seconds = [one.result()["wall_seconds"] for one in beside]
+    return {"alone_seconds": alone, "beside_seconds": seconds, "speed_of_two_processes": WORKERS * alone / max(seconds)}
 
 
 def show(found: dict[str, dict]) -> None:
@@ -224,15 +278,19 @@ def show(found: dict[str, dict]) -> None:
             own = max((worker["peak_mebibytes"] for worker in one["workers"]), default=one["peak_mebibytes"])
             cpu = one["cpu_seconds"] + sum(worker["cpu_seconds"] for worker in one["workers"])
             table.append((f"{task}, {side}", f"{one['wall_seconds']:.1f}", f"{cpu:.1f}", f"{own:.0f}"))
-        table.append((f"{task}, ratio", f"{result['speed_of_two_workers']:.2f}", "", ""))
+        if "cost_model" in result:
+            table.append((f"{task}, ratio", f"{result['speed_of_two_workers']:.2f}", "", ""))
+            print(json.dumps({task: result["cost_model"]}, indent=1))
     _common.print_table(("task", "wall s", "CPU s", "peak MiB a worker"), table)
-    print(json.dumps({task: result["cost_model"] for task, result in found.items()}, indent=1))
 
 
 def main() -> int:
     """Measure every task, or one side in this process."""
     parser = _common.parser_for(__doc__)
-    parser.add_argument("--tasks", nargs="+", choices=tuple(TASKS), default=tuple(TASKS), help="these tasks alone")
+    names = (*TASKS, CEILING)
+    parser.add_argument("--tasks", nargs="+", choices=names, default=names, help="these tasks alone")
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES, help="the other is that of the last run")
+    parser.add_argument("--folder", type=Path, help="keeps the releases (default: a temporary folder)")
     parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
@@ -240,16 +298,19 @@ def main() -> int:
         print(json.dumps(measure(side, Path(path), int(count))))
         return 0
     written = _common.RESULTS / "release_blocks.json"
-    found = json.loads(written.read_text(encoding="utf-8"))["tasks"] if written.exists() else {}
+    content = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
+    kept = {"tasks": content.get("tasks", {}), CEILING: content.get(CEILING)}
     for task in options.tasks:
         print(task, file=sys.stderr, flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            found[task] = run_task(task, Path(folder))
-        content = {
-            "tasks": found,
-        }
-        _common.write_results("release_blocks", (*streaming.PACKAGES, "dask", "distributed"), content)
-    show(found)
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = options.folder or Path(temporary)
+            if task == CEILING:
+                kept[CEILING] = ceiling(folder)
+            else:
+                kept["tasks"][task] = run_task(task, folder, options.sides, kept["tasks"].get(task, {}))
+        _common.write_results("release_blocks", (*streaming.PACKAGES, "dask", "distributed"), kept)
+    show(kept["tasks"])
+    print(json.dumps(kept[CEILING]))
     return 0
 
 

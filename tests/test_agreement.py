@@ -1,6 +1,7 @@
 """However the same records come, and however the work is shared, every public number is the same."""
 
 import copy
+import datetime as dt
 
 import joblib
 import numpy as np
@@ -8,8 +9,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import whosin as wi
+from whosin.errors import InputError
 
 
 def people(seed, rows):
@@ -81,6 +85,51 @@ def test_releases_in_blocks_files_and_threads(tables, in_memory, way, tmp_path):
     found = wi.audit_synthetic(train, holdout, release, rng=3, **options)
     in_blocks = "block_rows" in options
     assert numbers(found, in_blocks=in_blocks) == numbers(in_memory, in_blocks=in_blocks)
+
+
+CELLS = {
+    "whole": lambda rng, rows: rng.integers(-5, 60, rows).tolist(),
+    "real": lambda rng, rows: rng.normal(size=rows).round(3).tolist(),
+    "word": lambda rng, rows: rng.choice(["ä", "b,", " c", "d"], rows).tolist(),
+    "truth": lambda rng, rows: (rng.random(rows) < 0.4).tolist(),
+    "day": lambda rng, rows: [dt.date(2000, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(900, size=rows)],
+}
+
+
+def drawn(kinds, rng, rows):
+    """A table of these kinds of columns, in which some cells are missing."""
+    return pl.DataFrame(
+        {
+            f"{kind} {place}": [None if rng.random() < 0.05 else cell for cell in CELLS[kind](rng, rows)]
+            for place, kind in enumerate(kinds)
+        }
+    )
+
+
+@settings(max_examples=12)
+@given(
+    kinds=st.lists(st.sampled_from(sorted(CELLS)), min_size=2, max_size=5),
+    rows=st.lists(st.integers(20, 70), min_size=3, max_size=3),
+    seed=st.integers(0, 10**6),
+    block=st.none() | st.integers(1, 80),
+    library=st.sampled_from(sorted(LIBRARIES)),
+    jobs=st.sampled_from([1, 2]),
+    backend=st.sampled_from([None, "threading"]),
+)
+def test_any_tables_in_any_way(kinds, rows, seed, block, library, jobs, backend):
+    rng = np.random.default_rng(seed)
+    train, holdout, fresh = (drawn(kinds, rng, size) for size in rows)
+    tables = train, holdout, pl.concat([train.head(10), fresh])
+
+    def answer(*given, **options):
+        try:
+            return numbers(wi.audit_synthetic(*given, rng=seed, **options), in_blocks=block is not None)
+        except InputError as error:
+            return str(error)
+
+    with joblib.parallel_config(backend=backend or "sequential"):
+        found = answer(*map(LIBRARIES[library], tables), n_jobs=jobs, block_rows=block)
+    assert found == answer(*tables, n_jobs=1)
 
 
 SERIES = {

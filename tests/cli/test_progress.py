@@ -109,6 +109,12 @@ def test_an_audit_logs_its_progress(tmp_path):
     assert "advantage" in json.loads(found.stdout)
 
 
+def test_work_without_shares_logs_its_beginning_and_end():
+    words = ["calibrate", "--sample-rate", "0.1", "--steps", "10", "--advantage", "0.2", "--json"]
+    found = CliRunner().invoke(app, ["--log-json", *words])
+    assert [json.loads(line)["share"] for line in found.stderr.splitlines()] == [0.0, 1.0]
+
+
 def test_warnings_and_errors_are_lines_too(tmp_path, monkeypatch):
     path = tmp_path / "scores.csv"
     path.write_text("score,member\n" + "".join(f"{score**2 % 7},{score % 2}\n" for score in range(40)))

@@ -118,6 +118,19 @@ def test_region_against_enumeration():
     assert np.all(bend <= region.bends(at[1], d, middle, middle))
 
 
+@pytest.mark.parametrize("n", [2, 7, 40])
+def test_no_chance_of_one_sample_bends_more_than_the_bound(n):
+    """f'' of the chance of a set of counts is n·(n - 1) times the mean of its second differences over n - 2 trials."""
+    p = np.linspace(0.01, 0.99, 99)
+    few, all_of_them = (binom.pmf(np.arange(m + 1), m, p[:, None]) for m in (n - 2, n))
+    for inside in np.random.default_rng(n).random((50, n + 1)) < 0.5:
+        inside[n // 2] = True
+        bend = -n * (n - 1) * few @ np.diff(inside.astype(float), 2)
+        assert np.all(bend <= differences._bend(all_of_them @ inside, p, n) * (1.0 + 1e-9))
+    some = np.linspace(0.01, 1.0, 99)
+    np.testing.assert_allclose(differences._bend(some, p, n), differences._bend(some, p[::-1], n))
+
+
 def test_windows_hold_what_they_promise():
     n, left_out = 5000, 1e-9
     width = differences._width(n, 0.1, 0.3, left_out)

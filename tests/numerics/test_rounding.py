@@ -13,6 +13,7 @@ from whosin.numerics.rounding import (
     capital,
     clean,
     confidence,
+    counted,
     limits,
     of_hundred,
     percent,
@@ -90,6 +91,10 @@ def test_golden_percentages(share, lower, upper):
 )
 def test_rates_as_people(rate, text):
     assert of_hundred(rate) == text
+
+
+def test_counts_have_their_word():
+    assert [counted(number, "member") for number in (0, 1, 2000)] == ["0 members", "1 member", "2,000 members"]
 
 
 def test_confidence_is_told_as_asked():

@@ -1,6 +1,7 @@
 """A caller that is killed or told to end: no process stays behind, and nothing that was done is lost."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import polars as pl
 import pytest
 
 from whosin.cli.errors import clean_errors
@@ -132,6 +134,35 @@ def test_a_command_that_is_told_to_end_keeps_its_journal(tmp_path, jobs):
     assert resumed <= 10 - 3
     whole = subprocess.run([*command, "another"], check=True, **options)
     assert json.loads(done.stdout) == json.loads(whole.stdout)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_an_audit_in_blocks_that_is_ended_goes_on(tmp_path, how):
+    rng = np.random.default_rng(0)
+    for name, size in (("train", 500), ("holdout", 500), ("release", 30_000)):
+        frame = pl.DataFrame({f"c{i}": rng.normal(size=size).round(2) for i in range(6)})
+        frame.write_csv(tmp_path / f"{name}.csv")
+    (tmp_path / "tmp").mkdir()
+    words = ["audit", "--train", "train.csv", "--holdout", "holdout.csv", "--synthetic", "release.csv", "--json"]
+    command = [sys.executable, "-m", "whosin", *words, "--block-rows", "1000", "--seed", "1", "--journal"]
+    options = {"cwd": tmp_path, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options["env"] = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    journal = tmp_path / "journal"
+    blocks = lambda: journal.read_bytes().count(b"whosin journal") if journal.exists() else 0  # noqa: E731
+    with started([*command, "journal"], **options) as process:
+        wait_until(lambda: blocks() >= 3, process)
+        process.send_signal(how)
+        process.communicate(timeout=60)
+        assert process.returncode == (143 if how == signal.SIGTERM else -how)
+    if how == signal.SIGTERM:
+        assert not list((tmp_path / "tmp").iterdir()), "the copy of the release in Parquet"
+    before = journal.read_bytes()
+    done = subprocess.run([*command, "journal"], check=True, **options)
+    whole = subprocess.run([*command, "another"], check=True, **options)
+    assert json.loads(done.stdout) == json.loads(whole.stdout)
+    assert journal.read_bytes().startswith(before)
+    lines = [kept.count(b"whosin journal") for kept in (before, (tmp_path / "another").read_bytes())]
+    assert lines[0] < lines[1]
 
 
 FOUR = """

@@ -253,6 +253,7 @@ def test_a_constant_sum_needs_no_noise_and_says_so():
     assert release.value == 3.0
     assert release.certificate.noise_scale == 0.0
     assert release.certificate.bound == 0.0
+    assert release.certificate.sensitivity == 0.0
     assert "no noise, for none is needed" in release.certificate.explain()
 
 

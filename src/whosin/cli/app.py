@@ -128,7 +128,7 @@ def calibrate(
         )
     guarantee: wi.Guarantee
     if run is not None:
-        with render.spinner("Searching for the smallest noise"):
+        with render.progress("Searching for the smallest noise"):
             given = targets | {name: value for name, value in drawn.items() if value is not None}
             guarantee = wi.calibrate.dpsgd(*run, prior=chance, **given)
     elif mip:

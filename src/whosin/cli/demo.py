@@ -58,11 +58,11 @@ def _training_run(console: Any) -> None:
     """Explain and calibrate a DP-SGD run."""
     console.print()
     console.rule("3. What does this training run promise?", align="left")
-    with render.spinner("Composing 2,000 steps"):
+    with render.progress("Composing 2,000 steps"):
         training = wi.DPSGD(noise_multiplier=0.8, sample_rate=0.004, steps=2000)
         training.tpr_at(0.5)
     render.guarantee_text(training, prior=0.5)
-    with render.spinner("Searching for the smallest noise"):
+    with render.progress("Searching for the smallest noise"):
         quieter = wi.calibrate.dpsgd(sample_rate=0.004, steps=2000, advantage=0.05)
     console.print()
     console.print(

@@ -95,13 +95,6 @@ def console() -> Console:
     return Console(highlight=False, markup=False, emoji=False)
 
 
-def spinner(message: str) -> Any:
-    """Return a context that shows a spinner on a terminal and nothing elsewhere."""
-    from rich.console import Console
-
-    return Console(stderr=True).status(message)
-
-
 log_lines: ContextVar[bool] = ContextVar("log_lines", default=False)
 """Whether progress and all else that is said on standard error are lines of JSON (``--log-json``)."""
 LOG_PAUSE = 1.0
@@ -116,7 +109,9 @@ def progress(message: str, expected: float | None = None) -> Iterator[Callable[[
     and worth a word.
     """
     if log_lines.get():
-        yield _logged(message, expected)
+        move = _logged(message, expected)
+        yield move
+        move(1.0)
         return
     if expected is not None and expected >= 30.0:
         minutes = expected / 60.0
