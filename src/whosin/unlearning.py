@@ -339,7 +339,7 @@ def _keyed(data: Any, name: str, key: str) -> Table:
     table = table if isinstance(table, Table) else as_table(table, name, categories=[key])
     if key not in table.names:
         raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
-    gone = np.flatnonzero(table.columns[table.names.index(key)].missing)
+    gone = np.flatnonzero(table.stored(key).missing)
     if len(gone):
         raise InputError(
             f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell; "
