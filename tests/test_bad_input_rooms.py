@@ -125,6 +125,12 @@ def seeded_audit(person=None, **more):
     return wi.audit_synthetic(*tables, person=person, rng=0)
 
 
+def drifting_sides():
+    rng = np.random.default_rng(0)
+    tables = (frame(np.column_stack([rng.normal(size=200), rng.normal(late, 1, 200)])) for late in (0, 3, 0))
+    assert wi.audit_synthetic(*tables, rng=0).records_alone.columns == ("b",)
+
+
 def constant_release():
     ones = [np.ones((50, 2))] * 3
     found = [wi.audit_synthetic(*ones, rng=0), wi.audit_synthetic(*map(frame, ones), rng=0)]
@@ -409,6 +415,7 @@ ROWS = {
     "release duplicates": lambda: release(train=TWICE, synthetic=frame(TWICE)),
     "release shared": lambda: release(holdout=RECORDS[:25], synthetic=frame(RECORDS)),
     "release labels": lambda: wi.audit_synthetic(*({"a": [word] * 20, "x": list(range(20))} for word in "pqp"), rng=0),
+    "release drift": drifting_sides,
     "release other labels": lambda: wi.audit_synthetic(
         *({"a": [word] * 20, "x": list(range(20))} for word in "ppq"), rng=0
     ),

@@ -328,7 +328,7 @@ def test_requests_of_tables(tmp_path):
     (tmp_path / "pool.csv").write_text("who\n7\n07\n8\n")  # as written, though all of them could be numbers
     found = requested(tmp_path / "asked.csv", "who", tmp_path / "pool.csv")
     assert (found.requests, found.unknown) == (1, 2)
-    for word, there in (("007", "7"), ("B", "b")):
+    for word, there in (("007", "7"), ("B", "b"), ("stra\u00dfe", "STRASSE"), ("Z\u00fc", "Zu\u0308")):
         with pytest.raises(
             InputError, match=f"requests row 1 must have its key as records has it, got '{word}', there "
         ):

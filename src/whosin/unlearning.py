@@ -39,6 +39,7 @@ from whosin.errors import (
 from whosin.guarantees import Guarantee, PureDP
 from whosin.mechanisms import SecureSource, SeededSource
 from whosin.tables import Table, as_table, read_table
+from whosin.tables.schema import plain_label
 
 __all__ = ["Requested", "Unlearning", "deletion_capacity", "inclusion_for", "remaining", "requested", "subsample"]
 
@@ -339,7 +340,7 @@ def _keyed(data: Any, name: str, key: str) -> Table:
     table = table if isinstance(table, Table) else as_table(table, name, categories=[key])
     if key not in table.names:
         raise InputError(f"key must be a column of {table.origin}, got {key!r}; it has {', '.join(table.names)}")
-    gone = np.flatnonzero(table.columns[table.names.index(key)].missing)
+    gone = np.flatnonzero(table.stored(key).missing)
     if len(gone):
         raise InputError(
             f"{table.origin} {table.place(int(gone[0]))} column {key!r} must say whose the row is, got a missing cell; "
@@ -349,10 +350,10 @@ def _keyed(data: Any, name: str, key: str) -> Table:
 
 
 def _check_written(asking: Table, wanted: Any, pool: Table, held: set[str]) -> None:
-    """Refuse a key that is in the pool but for capitals or zeros in front: it would count as nobody's."""
-    alike = {who.lower().lstrip("0"): who for who in held}
+    """Refuse a key that the pool has but for capitals, blanks, letters or first zeros: it would count as nobody's."""
+    alike = {plain_label(who).lstrip("0"): who for who in held}
     for row, who in enumerate(wanted):
-        if who not in held and (other := alike.get(who.lower().lstrip("0"))) is not None:
+        if who not in held and (other := alike.get(plain_label(who).lstrip("0"))) is not None:
             raise InputError(
                 f"{asking.origin} {asking.place(row)} must have its key as {pool.origin} has it, got {who!r}, there "
                 f"{other!r}; write keys in one way in both"

@@ -264,3 +264,8 @@ def test_bad_choices():
             table.take(wrong)
     with pytest.raises(InputError, match="a column per name"):
         Table(("a", "b"), table.columns)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_numpy_matrix_is_an_array():
+    assert as_table(np.matrix([[1, 2], [3, 4]])).column("column 1").tolist() == [2, 4]

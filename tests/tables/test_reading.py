@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from whosin.errors import InputError
-from whosin.tables import Table, as_table, read_numeric, read_table, text
+from whosin.tables import Table, as_stream, as_table, read_numeric, read_table, text
 from whosin.tables.dialect import Dialect
 
 FRAME = pl.DataFrame(
@@ -373,5 +373,17 @@ def test_read_numeric_takes_every_format(tmp_path):
 def test_a_header_of_one_huge_cell(tmp_path):
     path = tmp_path / "huge.csv"
     path.write_text("a" * 140_000 + ",b\n1,2\n")
-    with pytest.raises(InputError, match="first line"):
+    with pytest.raises(InputError, match="line 1 must have names or numbers, got a line that cannot be read"):
         read_table(path)
+
+
+def test_wide_files_are_recognised_by_several_lines(tmp_path):
+    """Names of more than 64 KB were cut off, and the first row was said to have too many cells."""
+    path, names = tmp_path / "wide.csv", [f"a rather long name of a column {i}" for i in range(9000)]
+    path.write_text(";".join(names) + "\n" + ";".join(["1,5"] * 9000) + "\n" + ";".join(["7"] * 9000) + "\n")
+    table = read_table(path)
+    assert table.names == tuple(names)
+    assert table.column(names[-1]).tolist() == [1.5, 7.0]
+    assert as_stream(path).names == table.names
+    path.write_text("a,b\n" + "x" * 200_000 + ",2\ny,3\n")
+    assert read_table(path).column("b").tolist() == [2, 3]

@@ -36,6 +36,13 @@ def test_phrases_by_definition(letters):
     np.testing.assert_allclose(found, by_definition(texts[:15], texts[15:], letters), atol=1e-12)
 
 
+def test_phrases_are_the_same_in_any_way_to_write_a_letter():
+    release = ["Die Stra\u00dfe nach Z\u00fcrich ist lang"]
+    written = ["DIE STRASSE NACH ZU\u0308RICH IST LANG", "die\u00a0stra\u00dfe nach z\u00fcrich ist lang"]
+    assert phrase_scores(written, release).tolist() == phrase_scores(release * 2, release).tolist()
+    assert phrase_scores(["something else entirely"], release).tolist() == [0.0]
+
+
 def notes(rng, n):
     words = np.array([f"{a}{b}" for a in ("ka", "lo", "mi", "nu", "pe") for b in ("ra", "so", "ti", "vu", "we")])
     shares = 1.0 / np.arange(1, len(words) + 1)

@@ -17,7 +17,7 @@ from web_support import here, people, service, upload, wait, with_token
 import whosin as wi
 from whosin.errors import InputError
 from whosin.web.file_types import HEAD, kind_of
-from whosin.web.measure import measure
+from whosin.web.measure import _command, look_at, measure
 from whosin.web.models import AuditOptions
 from whosin.web.service import Service
 from whosin.web.settings import Limits, private_folder
@@ -390,3 +390,18 @@ def test_one_table_with_both_sides_is_the_audit_of_two(tmp_path):
     assert "records.csv (members)" in report
     for words in ("--records records.csv", "--member-value in", "--separator ';'", "--categories age"):
         assert words in html.unescape(report)
+
+
+def test_lines_above_the_names_are_left_out_and_names_may_be_none(tmp_path):
+    """The ways out that errors of files name are fields of the form."""
+    files = {"train": {"name": "people.csv", "bytes": 1, "type": "csv"}}
+    request = {"kind": "tables", "name": "", "files": files, "rows": 1000, "columns": 10}
+    (tmp_path / "train.csv").write_text("about, this\nand, that, more\na,b\nx,1\ny,2\n")
+    with pytest.raises(InputError, match="skip_lines=1"):
+        look_at(tmp_path, {**request, "options": AuditOptions().model_dump()})
+    options = AuditOptions.model_validate({"skip_lines": "2", "header": ""})
+    assert look_at(tmp_path, {**request, "options": options.model_dump()})["compared"] == ["a", "b"]
+    options = AuditOptions.model_validate({"skip_lines": "2", "header": "false"})
+    found = look_at(tmp_path, {**request, "options": options.model_dump()})
+    assert (found["compared"], found["tables"][0]["rows"]) == (["column 0", "column 1"], 3)
+    assert _command({**request, "options": options.model_dump()}).endswith("--skip-lines 2 --no-header")

@@ -53,8 +53,10 @@ def show(
         console.print(f"\nPromised: {promised}. {capital(str(compared))}")
     if facts.get("left_out"):
         from whosin.reporting.preview import what_is_compared
+        from whosin.tables.roles import KEY, TEXTS
 
-        console.print(f"\n{what_is_compared(facts['preview']['columns'])} --keep compares them all the same.")
+        texts = ", and --embed compares texts" if {KEY, TEXTS} & set(facts["left_out"].values()) else ""
+        console.print(f"\n{what_is_compared(facts['preview']['columns'])} --keep compares them all the same{texts}.")
     for failed in facts.get("failed_queries", []):
         console.print(f"Not asked: {failed['query']}, because {failed['reason']}.")
     if verbose:

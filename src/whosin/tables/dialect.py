@@ -6,6 +6,7 @@ What the caller does not name is recognised, by fixed rules, from the bytes alon
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import re
@@ -242,16 +243,17 @@ def _line(data: bytes, place: int) -> int:
 
 
 def first_rows(head: str, whole: bool, separator: str) -> list[list[str]]:
-    """Return the first rows, all of which are complete; none if they cannot be read so."""
+    """Return the first rows, all of which are complete, up to one that cannot be read so."""
     if not whole:
         head = head[: head.rfind("\n") + 1] or head
     if separator == " ":
         head = single_blanks(head.encode()).decode()
-    reader = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
-    try:
-        return [row for row in islice(reader, _HEAD_ROWS) if row]
-    except csv.Error:
-        return []
+    rows: list[list[str]] = []
+    with contextlib.suppress(csv.Error):
+        rows.extend(
+            row for row in islice(csv.reader(io.StringIO(head, newline=""), delimiter=separator), _HEAD_ROWS) if row
+        )
+    return rows
 
 
 def single_blanks(data: bytes) -> bytes:

@@ -203,10 +203,7 @@ def _learn(
     name: str, tables: Sequence[Table | TableStream], learnt: Sequence[bool], digests: Sequence[Any], *, smooth: bool
 ) -> _Learnt:
     """Learn from a column of some of the tables; feed those of streams to their fingerprints."""
-    looked = [
-        table.columns[table.names.index(name)] if isinstance(table, Table) else ColumnSurvey.of(table, name)
-        for table in tables
-    ]
+    looked = [table.stored(name) if isinstance(table, Table) else ColumnSurvey.of(table, name) for table in tables]
     given = [part if isinstance(part, Column) else part.example() for part in looked]
     agreed = agreed_columns(name, tables, given)
     held = [i for i, part in enumerate(looked) if isinstance(part, Column)]

@@ -100,7 +100,7 @@ def series_of(data: Any, name: str) -> dict[str, pl.Series]:
     if isinstance(data, list | tuple):
         return _from_rows(data, name)
     if hasattr(data, "__array__"):
-        return _from_array(np.asanyarray(data), name)
+        return _from_array(data if isinstance(data, np.ma.MaskedArray) else np.asarray(data), name)
     raise InputTypeError(f"{name} must be an array, a data frame, a dictionary of columns or rows, got {_type(data)}")
 
 

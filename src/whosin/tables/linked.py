@@ -80,7 +80,7 @@ def linked(parent: Any, child: Any, *, key: str, order: str | None = None, first
         has = "; ".join(f"{table.origin} has {', '.join(table.names)}" for table in tables.values())
         raise InputError(f"order must be a column of a table of rows, got {order!r}; {has}")
     names = [name for name in people.names if name != key]
-    columns = [people.columns[people.names.index(name)] for name in names]
+    columns = [people.stored(name) for name in names]
     for prefix, table in tables.items():
         for name, column in _summaries(people, table, key, order, count):
             names.append(f"{prefix}: {name}" if prefix else name)
@@ -125,7 +125,7 @@ def _summaries(people: Table, table: Table, key: str, order: str | None, first: 
         row = int(np.argmax(again))
         raise InputError(
             f"{people.origin} must have one row per person in {key!r}, got {counts[ours[row]]} of "
-            f"{people.columns[people.names.index(key)].show(row)}, the first in {people.place(row)}; parent=None takes "
+            f"{people.stored(key).show(row)}, the first in {people.place(row)}; parent=None takes "
             "people from the other table"
         )
     place = np.full(max(int(ours.max()), int(theirs.max())) + 1, -1)
@@ -133,14 +133,14 @@ def _summaries(people: Table, table: Table, key: str, order: str | None, first: 
     owner = place[theirs]
     if (owner < 0).any():
         row = int(np.argmax(owner < 0))
-        who = table.columns[table.names.index(key)].show(row)
+        who = table.stored(key).show(row)
         raise InputError(
             f"{table.origin} {table.place(row)} column {key!r} must be somebody in {people.origin}, got {who} "
             f"({int(np.sum(owner < 0))} such rows): leave out rows that belong to nobody"
         )
     size = len(ours)
     found = [("rows", Column("number", "numbers", np.bincount(owner, minlength=size).astype(np.float64)))]
-    time = None if order is None or order not in table.names else table.columns[table.names.index(order)]
+    time = None if order is None or order not in table.names else table.stored(order)
     for name, column in table:
         if name != key:
             found += [(f"{name} {what}", part) for what, part in _of_column(column, owner, size, first, time)]

@@ -190,7 +190,7 @@ def _why(name: str, left: Mapping[str, str], compared: Sequence[str], person: An
 
 
 def _described(name: str, tables: Mapping[str, Table], why: str | None) -> dict[str, Any]:
-    columns = {role: table.columns[table.names.index(name)] for role, table in tables.items() if name in table.names}
+    columns = {role: table.stored(name) for role, table in tables.items() if name in table.names}
     first = next(iter(columns.values()), None)
     return {
         "name": name,

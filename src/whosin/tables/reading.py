@@ -308,7 +308,7 @@ def _only_file(path: Path) -> IO[bytes]:
         files = [name for name in packed.namelist() if not name.endswith("/")]
         (name,) = [name for name in files if "__MACOSX" not in name and "/." not in f"/{name}"]
     except ValueError:
-        raise InputError(f"{path.name} must be a zip with one file in it, got {len(files)}") from None
+        raise InputError(f"{path.name} must be a zip with one file in it, got {len(files)}; unpack it") from None
     return packed.open(name)
 
 

@@ -143,7 +143,7 @@ def person_column(person: Any, tables: Sequence[Table | TableStream]) -> list[st
     if not isinstance(person, str) or any(person not in table.names for table in tables[:3]):
         return []
     parts = [table if isinstance(table, Table) else _head(table, [person]) for table in tables[:3]]
-    *sides, released = (_people_numbers(_column(table, person)) for table in parts)
+    *sides, released = (_people_numbers(table.stored(person)) for table in parts)
     if released is not None and bool(np.all(np.diff(released) == 1.0)):
         return []
     if any(side is None for side in sides):
@@ -181,12 +181,12 @@ def _reason(
     here = [table for table in records if name in table.names]
     if not here:  # a column that only the release has, such as the index of a frame
         tables = [table for table in others if isinstance(table, Table) and name in table.names]
-        running = bool(tables) and all(is_running(_column(table, name)) for table in tables)
+        running = bool(tables) and all(is_running(table.stored(name)) for table in tables)
         return "a running number" if running else None
-    sides = [_column(table, name) for table in here]
+    sides = [table.stored(name) for table in here]
     if all(is_running(side) for side in sides):
         return "a running number"
-    released = None if seen is None or name not in seen.names else _column(seen, name)
+    released = None if seen is None or name not in seen.names else seen.stored(name)
     key = None if released is None else _key(name, released)
     if key is not None and released is not None and is_running(released):
         key = "a running number in the release"
@@ -228,10 +228,6 @@ def _head(release: TableStream, names: Sequence[str]) -> Table:
             break
     frame = pl.concat(parts)
     return table_from_series({name: frame.get_column(name) for name in names}, release.origin)
-
-
-def _column(table: Table, name: str) -> Column:
-    return table.columns[table.names.index(name)]
 
 
 def is_running(column: Column) -> bool:

@@ -75,8 +75,9 @@ def check_same_names(tables: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Refuse tables, each given by its origin and its names, whose columns are not the same."""
     here, first = tables[0]
     for origin, names in tables[1:]:
-        lacking = [name for name in first if name not in names]
-        extra = [name for name in names if name not in first]
+        theirs, ours = set(names), set(first)
+        lacking = [name for name in first if name not in theirs]
+        extra = [name for name in names if name not in ours]
         parts = [f"{origin} lacks {_listed(lacking)}"] if lacking else []
         parts += [f"{origin} has {_listed(extra)}, which {here} lacks"] if extra else []
         if parts:

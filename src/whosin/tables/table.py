@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ class Table:
 
     def kind(self, name: str) -> Kind:
         """Return "number", "date" or "category"."""
-        return self.columns[self._place(name)].kind
+        return self.stored(name).kind
 
     def place(self, row: int) -> str:
         """Say where a row stands: its line in a text file, its row in a sheet, or its number, counted from 0."""
@@ -91,7 +92,7 @@ class Table:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return a column: numbers and dates (seconds from 1970) as floats with NaN, categories as text with None."""
-        column = self.columns[self._place(name)]
+        column = self.stored(name)
         if column.kind != "category":
             return column.values
         cells: NDArray[Any] = np.array([*column.labels, None], dtype=object)[column.values]
@@ -141,10 +142,18 @@ class Table:
                 digest.update(np.where(column.missing, np.nan, column.values).astype("<f8").tobytes())
         return str(digest.hexdigest())
 
+    def stored(self, name: str) -> Column:
+        """Return a column as it is held: numbers, or codes and labels."""
+        return self.columns[self._place(name)]
+
     def _place(self, name: str) -> int:
-        if name not in self.names:
+        if name not in self._numbered:
             raise InputError(f"{self.origin} has no column {name!r}; it has {listed(self.names)}")
-        return self.names.index(name)
+        return self._numbered[name]
+
+    @cached_property
+    def _numbered(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
 
 def check_names(names: Sequence[str], origin: str) -> None:

@@ -49,6 +49,8 @@ _CHUNK = 2**17
 """Bytes that are scanned at a time: they fit into the cache."""
 _HEAD = 2**16
 """Bytes that are looked at to recognise how a file is written."""
+_FEWEST_LINES = 8
+"""Lines that must be in them, so that wide tables are recognised too, within the first megabyte."""
 _START = 2**20
 """Bytes in which these lie, behind a title and the names. Files of more are not held in memory where that can be."""
 _QUOTE = ord('"')
@@ -63,8 +65,11 @@ _BLOCK_ROWS = 2**17
 def _head(data: bytes, start: int) -> tuple[int, int, str, bool]:
     """Return the byte and the line of the first line that is not blank, what follows it, and whether that is all."""
     start += len(data[start:]) - len(data[start:].lstrip(b"\n"))
-    head = data[start : start + _HEAD].decode("utf-8", "ignore")
-    return start, data.count(b"\n", 0, start) + 1, head, len(data) - start <= _HEAD
+    size = _HEAD
+    while size < min(_START // 2, len(data) - start) and data.count(b"\n", start, start + size) < _FEWEST_LINES:
+        size *= 2
+    head = data[start : start + size].decode("utf-8", "ignore")
+    return start, data.count(b"\n", 0, start) + 1, head, len(data) - start <= size
 
 
 @dataclass(frozen=True)
@@ -272,7 +277,7 @@ def _in_whole_lines(rows: Sequence[Sequence[str]]) -> str | None:
 
 def _after_names(data: bytes, start: int, line: int, separator: str) -> tuple[int, int]:
     """Return the byte and the line after the row of names."""
-    reader = csv.reader(_lines(io.BytesIO(data[start : start + 2 * _HEAD])), delimiter=separator)
+    reader = csv.reader(_lines(io.BytesIO(data[start : start + _START])), delimiter=separator)
     next(reader)
     for _ in range(reader.line_num):
         start = data.find(b"\n", start) + 1 or len(data)

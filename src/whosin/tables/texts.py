@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whosin.errors import InputError, InputTypeError, WhosinError, check_callable, check_whole
+from whosin.tables.schema import plain_label
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.uint64]
@@ -25,7 +26,7 @@ def phrase_scores(texts: Sequence[str], release: Sequence[str], *, letters: int 
     release : sequence of str
         The released texts.
     letters : int, default 12
-        Length of a phrase in characters, small letters and single blanks.
+        Length of a phrase in characters, in small letters, single blanks and one way to write each letter.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def _checked(texts: Sequence[str], name: str) -> list[str]:
 
 def _phrases(texts: Sequence[str], size: int) -> tuple[NDArray[np.int64], Codes]:
     """Return whose each phrase is, and a number for it; each phrase of a text once."""
-    plain = [" ".join(text.lower().split()).ljust(size, "\0") for text in texts]
+    plain = [plain_label(text).ljust(size, "\0") for text in texts]
     letters = np.frombuffer("".join(plain).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     factors = np.random.default_rng(20261117).integers(1, 2**63, size=size, dtype=np.uint64) * 2 + 1
     hashed = np.zeros(len(letters) - size + 1, dtype=np.uint64)

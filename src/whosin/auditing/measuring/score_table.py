@@ -146,7 +146,7 @@ def members_of(table: Table, column: str, value: str | None = None) -> Flags:
         raise InputError(
             f"member_column must be a column of {table.origin}, got {column!r}; it has {', '.join(table.names)}"
         )
-    missing = table.columns[table.names.index(column)].missing
+    missing = table.stored(column).missing
     if missing.any():
         where = f"{table.origin} {table.place(int(missing.argmax()))} column {column!r}"
         raise InputError(f"{where} must say who is a member, got a missing cell; fill it in, or leave the row out")

@@ -643,7 +643,7 @@ def group_labels(groups: Any, train: Table, holdout: Table) -> Any:
     train, holdout = match_tables(train, holdout, columns=list(dict.fromkeys(groups)), at_least=1)
     labels: Labels = {}
     for name in train.names:
-        sides, kind = [table.columns[table.names.index(name)] for table in (train, holdout)], train.kind(name)
+        sides, kind = [table.stored(name) for table in (train, holdout)], train.kind(name)
         values = sides[0].values, sides[1].values
         labels[name] = _coded(name, *sides) if kind == "category" else Coded.of(name, *_ranges(values, kind))
     return labels
