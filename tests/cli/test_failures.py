@@ -47,6 +47,10 @@ COMMANDS = {
     "population gaussian": ([*POPULATION, "--delta", "1e-5"], "whosin.tables.reading.series_from_text"),
     "population laplace": ([*POPULATION, "--columns", "a"], "whosin.population.laplace"),
     "population exponential": ([*POPULATION, "--candidates", "{}/holdout.csv"], "whosin.population.exponential"),
+    "population randomized-response": (
+        ["{}/train.csv", "--column", "a", "--epsilon", "1"],
+        "whosin.population.randomized_response",
+    ),
     "ledger add": (["--name", "x", "--epsilon", "1", "--dataset", "d", *LEDGER], "whosin.ledger.Ledger.add"),
     "ledger list": (LEDGER, "whosin.ledger.Ledger.entries"),
     "ledger check": (LEDGER, "whosin.ledger.Ledger.totals"),

@@ -155,6 +155,38 @@ def test_mistakes_with_queries_of_populations(people, words, says):
     assert (seen.exit_code, says in seen.stderr) == (2, True), seen.stderr
 
 
+def test_randomised_response_of_a_column(tmp_path):
+    path, values = tmp_path / "survey.csv", ["no"] * 8 + ["yes"]
+    path.write_text("smoker,zip\n" + "".join(f"{value},7\n" for value in values))
+    asked = ("population", "randomized-response", path, "--column", "smoker")
+    found = json.loads(run(*asked, "--epsilon", 2, "--json").stdout)
+    exact = wi.population.randomized_response(values, epsilon=2.0)
+    assert found["per_record"] == exact.per_record.tolist()
+    more = json.loads(run(*asked, "--epsilon", 2, "--delta", 0.1, "--categories", "no,yes,perhaps", "--json").stdout)
+    same = wi.population.randomized_response(values, epsilon=2.0, delta=0.1, categories=["no", "yes", "perhaps"])
+    assert more["per_record"] == same.per_record.tolist()
+    assert 0.49 < json.loads(run(*asked, "--target", 0.5, "--json").stdout)["pmp"]["epsilon"] <= 0.5
+    numbers = json.loads(run(*asked[:-1], "zip", "--epsilon", 1, "--categories", "7,8", "--json").stdout)
+    assert numbers["pmp"]["epsilon"] < 1e-9  # all have the same value
+    seen = run(*asked, "--epsilon", 2)
+    assert "of which 1 was drawn at random" in " ".join(seen.stdout.split())
+    assert "Row 8, counted from 0, is line 10 of survey.csv." in seen.stdout
+    path.write_text("smoker,zip\nno,7\n,7\nyes,7\n")
+    refused = run(*asked, "--epsilon", 2)
+    assert (refused.exit_code, "got 1 missing cells" in refused.stderr) == (2, True)
+
+
+def test_populations_write_their_report(people, tmp_path):
+    page = tmp_path / "answer.html"
+    asked = ("population", "gaussian", people, "--clip", 50, *GAUSSIAN, "--report", page)
+    assert run(*asked).exit_code == 0
+    text = page.read_text()
+    assert "What does the privacy parameter mean on these records?" in text
+    again = run(*asked)
+    assert (again.exit_code, "--force replaces it" in again.stderr) == (2, True)
+    assert run(*asked, "--force").exit_code == 0
+
+
 def test_quantiles_of_populations(people, tmp_path):
     """Chosen from a public grid, which may come from a file; the same as the library says."""
     import whosin as wi

@@ -453,6 +453,21 @@ def test_a_population_is_told_with_its_numbers(pages, pool):
     assert np.mean(pool.per_record <= float(shares["90%"])) >= 0.9
 
 
+def test_a_population_with_chances_is_told_at_even_odds():
+    chances = np.linspace(0.1, 0.3, 12)
+    found = wi.population.gaussian(np.linspace(-1, 1, 12), epsilon=2, delta=0.01, clip=1.0, chances=chances)
+    text = html.unescape(wi.report(found))
+    right = percent_up(found.pmp.accuracy(0.5))
+    assert "Where in and out are equally likely, somebody who knows these records" in text
+    assert f"guesses right at most {right} of the time" in text
+    assert "without looking it is 50%" in text
+
+
+def test_a_randomised_response_is_reproduced_by_its_function():
+    page = wi.report(wi.population.randomized_response(["no"] * 5 + ["yes"], epsilon=1.0))
+    assert "wi.population.randomized_response(records, epsilon=1.0, …)" in html.unescape(page)
+
+
 def test_a_certificate_is_told_with_its_numbers(pages, release):
     text = html.unescape(pages["release"])
     assert release.certificate.explain() in text

@@ -223,6 +223,7 @@ EXAMPLES = {
     "population gaussian": ("whosin population gaussian records.csv --epsilon 8 --delta 1e-5 --clip 2",),
     "population laplace": ("whosin population laplace records.csv --columns age --epsilon 8 --clip 80",),
     "population exponential": ("whosin population exponential records.csv --candidates grid.csv --epsilon 8 --clip 2",),
+    "population randomized-response": ("whosin population randomized-response survey.csv --column smoker --epsilon 2",),
     "ledger add": ("whosin ledger add --name 'table of May' --dataset patients --epsilon 1",),
     "ledger list": ("whosin ledger list",),
     "ledger check": ("whosin ledger check",),

@@ -13,7 +13,7 @@ import typer
 from whosin.cli import render
 from whosin.cli.errors import clean_errors
 from whosin.cli.files import remarks, split, takes_files
-from whosin.cli.options import Edges, Gaps, Jobs, Json, Labels, Records, takes
+from whosin.cli.options import Edges, Force, Gaps, Jobs, Json, Labels, Records, Report, takes
 from whosin.cli.statistics import edges_of, labels_of, numbers_of, with_outside
 from whosin.errors import InputError, InputTypeError, check_choice
 from whosin.numerics.rounding import at_most
@@ -42,6 +42,20 @@ MOST_PLACES = 100_000
 
 
 @dataclass(frozen=True)
+class _Shown:
+    """What becomes of the answer."""
+
+    json: bool
+    report: Path | None
+    force: bool
+
+
+def _shown(json: bool, report: Path | None, force: bool) -> _Shown:
+    render.check_report(report, force)
+    return _Shown(json, report, force)
+
+
+@dataclass(frozen=True)
 class _How:
     """What was asked of any mechanism."""
 
@@ -49,7 +63,7 @@ class _How:
     target: float | None
     ranges: list[str] | None
     gaps: str
-    json: bool
+    shown: _Shown
     person: str | None
     options: dict[str, Any]
 
@@ -80,12 +94,14 @@ def _how(
         Path | None, typer.Option(help="File that keeps the finished parts of a long run, so that it resumes.")
     ] = None,
     json: Json = False,
+    report: Report = None,
+    force: Force = False,
 ) -> _How:
     options = {
         "method": method, "train_fraction": train_fraction, "confidence_level": confidence_level, "rng": seed,
         "n_jobs": jobs, "journal": journal,
     }  # fmt: skip
-    return _How(epsilon, target, public_range, gaps, json, person, options)
+    return _How(epsilon, target, public_range, gaps, _shown(json, report, force), person, options)
 
 
 @app.command()
@@ -204,6 +220,40 @@ def exponential(
     _run("exponential", source, how, {"delta": delta, "loss": loss, "candidates": outputs, **about})
 
 
+@app.command()
+@clean_errors
+@takes_files
+def randomized_response(
+    records: Records,
+    column: Annotated[str, typer.Option(help="Column with each person's own value, of which one person is asked.")],
+    epsilon: Annotated[float | None, typer.Option(help="ε of the local guarantee.")] = None,
+    target: Annotated[
+        float | None, typer.Option(help="Instead of --epsilon: look for the largest ε with ε̃ below this.")
+    ] = None,
+    delta: Delta = 0.0,
+    categories: Annotated[
+        str | None,
+        typer.Option(help="Public list of possible answers, separated by commas; those that occur by default."),
+    ] = None,
+    json: Json = False,
+    report: Report = None,
+    force: Force = False,
+    written: Any = None,
+) -> None:
+    """Randomised response: one person of the pool answers for itself (local differential privacy)."""
+    from whosin.tables import read_table
+
+    shown = _shown(json, report, force)
+    table = read_table(records, columns=[column], categories=[column], **written)
+    values = table.column(column).tolist()
+    if None in values:
+        raise InputError(f"{column} must have a value in every row, got {values.count(None)} missing cells")
+    options = {"delta": delta, "categories": split(categories)}
+    result = _solved("randomized_response", values, epsilon, target, options)
+    said = [f"{records.name}: {note}" for note in table.notes]
+    _show(result, shown, {"columns": [column], "notes": table.notes}, said, records, table.places)
+
+
 @dataclass(frozen=True)
 class _Source:
     """The records of a file, and how far they may reach."""
@@ -288,13 +338,9 @@ def _limits(text: str) -> tuple[float, float]:
 
 
 def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], chances: str | None = None) -> None:
-    from whosin import population
     from whosin.population.pool import totals
     from whosin.tables import read_numeric
-    from whosin.tables.table import place_of
 
-    if (how.epsilon is None) == (how.target is None):
-        raise InputTypeError("give either --epsilon or --target")
     columns, about_rows = _about_rows(source, how, chances)
     found = read_numeric(source.path, columns, gaps=how.gaps, labels=source.labels, **source.written)
     records, names = found.records, found.names
@@ -304,38 +350,38 @@ def _run(mechanism: str, source: _Source, how: _How, options: dict[str, Any], ch
     common = {**how.options, **options, **query, **about_rows}
     with render.progress(f"Analysing {len(records)} records") as progress:
         common["progress"] = progress
-        if how.target is not None:
-            result = population.largest_epsilon(records, mechanism=mechanism, target=how.target, **common)
-        else:
-            result = getattr(population, mechanism)(records, epsilon=how.epsilon, **common)
+        result = _solved(mechanism, records, how.epsilon, how.target, common)
     persons = records if how.person is None else totals(records, about_rows["person"])
     cut = [_clipped(persons[:, places], clip) for places, clip in zip(blocks, clips, strict=False)]
-    if how.json:
-        told: dict[str, list[Any]] = {
-            "clip": clips,
-            "clipped": [n for n, _ in cut],
-            "clipped_share_of_sum": [moved for _, moved in cut],
-        }
-        about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
-        render.emit_json(
-            {"columns": names, "dropped": found.dropped, "notes": found.notes, **about, **result.to_dict()}
-        )
-        return
-
-    console = render.console()
-    for line in remarks(found, source.path.name):
-        console.print(line)
+    told: dict[str, list[Any]] = {
+        "clip": clips,
+        "clipped": [n for n, _ in cut],
+        "clipped_share_of_sum": [moved for _, moved in cut],
+    }
+    about = {name: values if len(blocks) > 1 else values[0] for name, values in told.items() if values}
+    said = remarks(found, source.path.name)
     for (clipped, moved), clip, places in zip(cut, clips, blocks, strict=False):
         if clipped and mechanism != "exponential":
             share = "" if moved is None else f", which moves the sum by {100 * moved:.3g}% of its length"
             where = f" in {', '.join(names[i] for i in places)}" if len(blocks) > 1 else ""
-            console.print(
+            said.append(
                 f"{clipped} of {len(persons)} records are longer than {clip:g}{where} and were scaled down{share}."
             )
-    _print(console, result)
-    place = place_of(found.places, result.most_exposed)
-    if how.person is None and place != f"row {result.most_exposed}":
-        console.print(f"\nRow {result.most_exposed}, counted from 0, is {place} of {source.path.name}.")
+    facts = {"columns": names, "dropped": found.dropped, "notes": found.notes, **about}
+    _show(result, how.shown, facts, said, source.path, found.places if how.person is None else None)
+
+
+def _solved(
+    mechanism: str, records: Any, epsilon: float | None, target: float | None, options: dict[str, Any]
+) -> PopulationPrivacy:
+    from whosin import population
+
+    if (epsilon is None) == (target is None):
+        raise InputTypeError("give either --epsilon or --target")
+    if target is not None:
+        return population.largest_epsilon(records, mechanism=mechanism, target=target, **options)
+    found: PopulationPrivacy = getattr(population, mechanism)(records, epsilon=epsilon, **options)
+    return found
 
 
 def _about_rows(source: _Source, how: _How, chances: str | None) -> tuple[list[str] | None, dict[str, Any]]:
@@ -381,6 +427,26 @@ def _clipped(records: Any, clip: float) -> tuple[int, float | None]:
     whole = float(np.linalg.norm(records.sum(axis=0)))
     lost = float(np.linalg.norm((records * (1.0 - scale)[:, None]).sum(axis=0)))
     return int(np.sum(norms > clip)), lost / whole if whole > 0 else None
+
+
+def _show(
+    result: PopulationPrivacy, shown: _Shown, facts: dict[str, Any], said: list[str], path: Path, places: Any
+) -> None:
+    """Print the answer and write the report; ``places`` says where the rows stand in the file, None for persons."""
+    from whosin.tables.table import place_of
+
+    if shown.json:
+        render.emit_json({**facts, **result.to_dict()})
+    else:
+        console = render.console()
+        for line in said:
+            console.print(line)
+        _print(console, result)
+        place = "" if places is None else place_of(places, result.most_exposed)
+        if place not in ("", f"row {result.most_exposed}"):
+            console.print(f"\nRow {result.most_exposed}, counted from 0, is {place} of {path.name}.")
+    if shown.report is not None:
+        render.write_report(result, shown.report, shown.force)
 
 
 def _print(console: Console, result: PopulationPrivacy) -> None:

@@ -103,14 +103,12 @@ class PopulationPrivacy(Promised):
 
     def explain(self) -> str:
         """Return a paragraph for a reader who is no expert."""
-        worst = self.dp_at_most.accuracy()
+        right, worst = (percent_up(promise.accuracy()) for promise in (self.pmp, self.dp_at_most))
         sentences = [
-            f"Labelled {_label(self.dp)}, this {self.mechanism} mechanism lets somebody who "
-            f"knows everybody else guess "
-            f"a person's membership right at most {percent_up(worst)} of the time",
-            f"; somebody who knows only these {self.records} records, of which {self.train_size} "
-            f"were drawn at random, at most "
-            f"{percent_up(self.pmp.accuracy())}.",
+            f"Labelled {_label(self.dp)}, this {self.mechanism} mechanism lets somebody who knows everybody else guess "
+            f"a person's membership right at most {worst} of the time; somebody who knows only these {self.records} "
+            f"records, of which {self.train_size} {'was' if self.train_size == 1 else 'were'} drawn at random, at most "
+            f"{right}; both where in and out are equally likely.",
             f" The practical parameter is ε̃ = {at_most(self.pmp.epsilon)} (δ = {self.pmp.delta:g}), "
             f"{100 * self.ratio:.3g}% of the label{self._truth()}.",
             f" The most exposed record is row {self.most_exposed}; half of the records have ε̃ of at most "

@@ -95,10 +95,12 @@ def chart(
     axes: tuple[Axis, Axis] = RATES,
     blind: ArrayLike | None = None,
     dots: bool = False,
+    names_at: float | None = None,
 ) -> str:
     """Return curves with their limits.
 
     ``blind`` gives the heights of a dashed line at the two ends of the x axis; by default the diagonal of equal rates.
+    The names stand around the height ``names_at``, by default at the bottom.
     """
     across, along = axes
     frame = _Frame(across, along)
@@ -112,7 +114,10 @@ def chart(
             places = zip(frame.x(line.x), frame.y(line.y), strict=True)
             parts += [f'<circle class="dot line-{i % COLOURS}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>' for x, y in places]
     named = [(i, line.name) for i, line in enumerate(lines) if line.name]
-    parts += [_legend(name, i, len(named) - 1 - place) for place, (i, name) in enumerate(named)]
+    last = HEIGHT - BOTTOM - 14.0
+    if names_at is not None:
+        last = min(last, max(float(frame.y(names_at)) + 11.0 * len(named) - 4.0, TOP + 22.0 * len(named)))
+    parts += [_legend(name, i, last - 22.0 * (len(named) - 1 - place)) for place, (i, name) in enumerate(named)]
     return _svg(WIDTH, HEIGHT, alt, parts)
 
 
@@ -289,8 +294,8 @@ def _lying(axis: Axis, height: float) -> tuple[Callable[[float], float], list[st
     return across, parts
 
 
-def _legend(name: str, place: int, below: int) -> str:
-    y, x = HEIGHT - BOTTOM - 14.0 - 22.0 * below, WIDTH - RIGHT - 250.0
+def _legend(name: str, place: int, y: float) -> str:
+    x = WIDTH - RIGHT - 250.0
     return (
         f'<path class="curve line-{place % COLOURS}" d="M{x:.1f} {y - 5:.1f}h26"/>'
         f'<text class="row" x="{x + 32:.1f}" y="{y:.1f}">{_short(name, 27)}</text>'

@@ -16,6 +16,7 @@ from whosin.reporting.provenance import Setting, reproduce
 LISTED = 20
 SHARES = (0.5, 0.75, 0.9, 0.99, 1.0)
 
+_CALLS = {"randomised response": "randomized_response"}
 _ATTACKERS = {
     "dp": "as labelled: knows everybody else",
     "dp_at_most": "a smaller valid limit for the same",
@@ -45,7 +46,8 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
         Section("method", "How it was computed", [Text(how)], folded=True),
         reproduce(
             setting,
-            call=f"wi.population.{result.mechanism}(records, epsilon={result.dp.epsilon!r}, …)",
+            call=f"wi.population.{_CALLS.get(result.mechanism, result.mechanism)}"
+            f"(records, epsilon={result.dp.epsilon!r}, …)",
             unknown="The records, the clipping and the seed are not kept in the result: fill them in.",
         ),
     )
@@ -54,7 +56,8 @@ def population_report(result: PopulationPrivacy, setting: Setting) -> Report:
 
 def _answer(result: PopulationPrivacy) -> list[Block]:
     chance = "" if result.confidence_level is None else f", with {confidence(result.confidence_level)} confidence"
-    drawn = result.train_size / result.records
+    even = not result.pmp.uniform  # records have chances of their own: guesses are counted at even odds
+    drawn = 0.5 if even else result.train_size / result.records
     right, worst = (percent_up(promise.accuracy(drawn)) for promise in (result.pmp, result.dp_at_most))
     rows = []
     for name, attacker in _ATTACKERS.items():
@@ -63,9 +66,10 @@ def _answer(result: PopulationPrivacy) -> list[Block]:
         rows.append((attacker, *pair, percent_up(promise.accuracy(drawn)), at_most(promise.advantage)))
     return [
         Text(
-            f"Somebody who knows these records, and not who was drawn, guesses right at most {right} of the time "
-            f"whether a given one was{chance}; for somebody who knows everybody else the limit is {worst}, and without "
-            f"looking it is {percent_up(max(drawn, 1.0 - drawn))}.",
+            f"{'Where in and out are equally likely, somebody' if even else 'Somebody'} who knows these records, and "
+            f"not who was drawn, guesses right at most {right} of the time whether a given one was{chance}; for "
+            f"somebody who knows everybody else the limit is {worst}, and without looking it is "
+            f"{percent_up(max(drawn, 1.0 - drawn))}.",
             "answer",
         ),
         Grid(
@@ -118,6 +122,8 @@ def _exposure(result: PopulationPrivacy, values: Array) -> Picture:
         Axis("share of the records"),
         Axis("privacy parameter ε", 0.0, 1.05 * highest, text=lambda value: f"{value:g}"),
     )
+    steps = np.unique([0.0, 1.05 * highest, *(float(np.max(line.y)) for line in lines)])
+    widest = int(np.argmax(np.diff(steps)))
     unlimited = len(values) - len(known)
     more = f" {count(unlimited)} records have no limit and are not drawn." if unlimited else ""
     return Picture(
@@ -127,6 +133,7 @@ def _exposure(result: PopulationPrivacy, values: Array) -> Picture:
             f"{at_most(float(values[-1]))}, with the worst-case limits as lines.",
             axes=axes,
             blind=[0.0, 0.0],
+            names_at=float(steps[widest] + steps[widest + 1]) / 2.0,
         ),
         "The practical parameter ε̃ of every record, in rising order, below the limits for attackers who know everybody "
         f"else.{more}",

@@ -44,6 +44,21 @@ def test_one_record_in_plain_sight_does_not_speak_for_the_others():
     assert (limits >= exact[:, 0] - 1e-12).all()
 
 
+def test_with_a_small_delta_a_bound_speaks_for_records_far_from_the_largest(monkeypatch):
+    """As neighbours hardly do, all would have to be solved; here the bound is a tenth above the exact answers."""
+    f = np.random.default_rng(3).standard_normal(90)
+    exact, solved = SubsetSumLaws(f, 36, 6.0).epsilon(1e-6), []
+    solve = most_exposed._Sweep.solve
+    monkeypatch.setattr(most_exposed._Sweep, "solve", lambda self, few: (solved.extend(few), solve(self, few)))
+    monkeypatch.setattr(most_exposed, "normal_epsilons", lambda *_: 1.1 * exact[:, 1])
+    monkeypatch.setattr(most_exposed, "FIRST_SOLVED", 10)
+    lower, limits = exact_largest(f, 36, 6.0, 1e-6).T
+    assert len(solved) < 45
+    assert lower.max() == pytest.approx(exact[:, 0].max(), rel=1e-9)
+    assert limits.max() == pytest.approx(exact[:, 1].max(), rel=1e-9)
+    assert (limits >= exact[:, 0]).all()
+
+
 def test_a_record_speaks_no_farther_than_its_room():
     f = np.random.default_rng(2).exponential(size=24)
     values, first = np.unique(f, return_index=True)

@@ -15,9 +15,11 @@ drawn and weights w_l near p(1-p), tilted by η, and W their sum,
 
 where the mean is e^{-W}·I₀(|Σ w_l·exp(iη_l·y)|), and sin²x ≥ c(κ)·(x² - κx⁴) for every κ ≥ 1/π² turns the
 differences of two records into second and fourth moments, up to frequencies at which the noise has made φ small by
-itself. In many columns few directions of η and y are as bad as the worst, and the integral is over all of them: means
-over directions take the place of the worst one where quadratic forms decide. docs/theory.md has the proof. Cells are
-bounded from above, so that the sums that stand for integrals are no smaller.
+itself. Waves so short that records may lie a whole one apart are met part by part: |Σ w_l·exp(iη_l·y)| is at most the
+sum of what the parts have, and within a part of neighbours the waves are long. In many columns few directions of η and
+y are as bad as the worst, and the integral is over all of them: means over directions take the place of the worst one
+where quadratic forms decide. docs/theory.md has the proof. Cells are bounded from above, so that the sums that stand
+for integrals are no smaller.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.arrays import Array
+from whosin.arrays import Array, Indices
 from whosin.population.sums.hermite import Draw, log_tails, sub_gaussian
 
 if TYPE_CHECKING:
     from whosin.population.sums.normal import Sizes
 
+
+Within = tuple[tuple[float, float], ...]
+"""For each way to part the records: the least scatter within parts, and the largest fourth powers of differences."""
 
 SPREADS = (1.0, 1.03, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 """κ: variances of the normal law that masses are compared with."""
@@ -45,12 +50,17 @@ RADII = 120
 """How many ϱ are tried."""
 LOWERING = 1e9
 """About how many multiplications the search for a fourth moment's limit may take."""
+ROUNDS = 12
+"""Rounds of k-means."""
+NEAR = 2.0
+"""Vectors farther from the mean of their part than so many mean squares are in no part."""
 
 
-def largest_fourth(vectors: Array) -> float:
+def largest_fourth(vectors: Array, parts: Indices | None = None) -> float:
     """Return a number that is at least Σ(v_j·e)⁴ for all unit vectors e, and near the largest of them.
 
-    The form is one of the products e_i·e_k by a symmetric matrix, and at most its largest eigenvalue. Many matrices
+    With ``parts``, numbers of the parts that the vectors belong to, of 2Σ(v_j·e)⁴ + 6Σ_c(Σ_{j in c}(v_j·e)²)²/n_c. The
+    form is one of the products e_i·e_k by a symmetric matrix, and at most its largest eigenvalue. Many matrices
     stand for the form; the eigenvalue is lowered by steps along matrices that stand for 0. O(N·d⁴ + steps·d⁶).
     """
     d = vectors.shape[1]
@@ -58,7 +68,20 @@ def largest_fourth(vectors: Array) -> float:
     weights = np.where(i == k, 1.0, math.sqrt(2.0))
     products = vectors[:, i] * vectors[:, k] * weights
     form = products.T @ products
-    least, goal = float(np.trace(form)), _climbed_fourth(vectors)
+    if parts is not None:
+        means, sizes = means_of(products, parts, int(parts.max()) + 1)
+        form = 2.0 * form + 6.0 * (means * sizes[:, None]).T @ means
+    far = vectors[np.argsort(-np.linalg.norm(vectors, axis=1), kind="stable")[:8]]
+    e = np.vstack([far, np.linalg.eigh(vectors.T @ vectors)[1][:, -4:].T])
+    goal = 0.0
+    for _ in range(40):  # climbs from the longest vectors and the widest directions
+        e /= np.maximum(np.linalg.norm(e, axis=1, keepdims=True), 1e-300)
+        there = (e[:, i] * e[:, k] * weights) @ form
+        goal = float(np.max(np.sum(there * e[:, i] * e[:, k] * weights, axis=1)))
+        matrices = np.zeros((len(e), d, d))
+        matrices[:, i, k] = matrices[:, k, i] = there / weights
+        e = np.einsum("mij,mj->mi", matrices, e)
+    least = float(np.trace(form))
     for _ in range(int(np.clip(LOWERING / len(form) ** 3, 2, 30))):
         values, bases = np.linalg.eigh(form)
         least = min(least, float(values[-1]))
@@ -75,14 +98,31 @@ def largest_fourth(vectors: Array) -> float:
     return least * (1.0 + 1e-9)
 
 
-def _climbed_fourth(vectors: Array) -> float:
-    """The largest Σ(v_j·e)⁴ found by climbing from the longest vectors and the widest directions."""
-    far = vectors[np.argsort(-np.linalg.norm(vectors, axis=1), kind="stable")[:8]]
-    e = np.vstack([far, np.linalg.eigh(vectors.T @ vectors)[1][:, -4:].T])
-    for _ in range(40):
-        e = (e @ vectors.T) ** 3 @ vectors
-        e /= np.maximum(np.linalg.norm(e, axis=1, keepdims=True), 1e-300)
-    return float(np.max(np.sum((e @ vectors.T) ** 4, axis=1)))
+def parts_of(vectors: Array, count: int) -> Indices:
+    """Return for each vector the number of the part it belongs to, and -1 for those that are far from the others of it.
+
+    Some rounds of k-means from evenly spaced rows; parts without vectors have no number.
+    """
+    centres = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.intp)]
+    parts = np.zeros(len(vectors), dtype=np.intp)
+    for _ in range(ROUNDS):
+        for start in range(0, len(vectors), 4096):
+            some = slice(start, start + 4096)
+            parts[some] = np.argmin(np.sum(centres**2, axis=1) - 2.0 * vectors[some] @ centres.T, axis=1)
+        means, sizes = means_of(vectors, parts, count)
+        centres = np.where(sizes[:, None] > 0, means, centres)
+    squares = np.sum((vectors - centres[parts]) ** 2, axis=1)
+    near = squares <= NEAR * np.mean(squares)
+    parts[near] = np.unique(parts[near], return_inverse=True)[1]
+    parts[~near] = -1
+    return parts
+
+
+def means_of(values: Array, parts: Indices, count: int) -> tuple[Array, Indices]:
+    """The means of the rows of each part, and how many they are; 0 for none."""
+    sums, sizes = np.zeros((count, *values.shape[1:])), np.bincount(parts, minlength=count)
+    np.add.at(sums, parts, values)
+    return sums / sizes.clip(1).reshape(-1, *[1] * (values.ndim - 1)), sizes
 
 
 @lru_cache(maxsize=1)
@@ -144,7 +184,9 @@ def _far_norms(sizes: Sizes, radii: Array) -> list[tuple[float, Array]]:
     spreads = [kappa for kappa in SPREADS if 2.0 * kappa - growth >= LEAST_ROOM]
     if not spreads or not 0.0 < largest < 1.0 - 1e-9:
         return []
-    y, eta, transform = _cells(draw, tuple(sizes.eigenvalues), 2.0 * spreads[0] - growth, sizes.fourth, sizes.around)
+    y, eta, transform = _cells(
+        draw, tuple(sizes.eigenvalues), 2.0 * spreads[0] - growth, sizes.fourth, sizes.around, sizes.within
+    )
     weight = 2.0 * transform + _log_shells(y, d)[None, :] + _log_shells(eta, d)[:, None]
     squares = (y[None, 1:] ** 2 + eta[1:, None] ** 2).ravel()
     order = np.argsort(-squares, kind="stable")
@@ -160,7 +202,7 @@ def _far_norms(sizes: Sizes, radii: Array) -> list[tuple[float, Array]]:
 
 @lru_cache(maxsize=4)
 def _cells(
-    draw: Draw, eigenvalues: tuple[float, ...], room: float, fourth: float, around: float
+    draw: Draw, eigenvalues: tuple[float, ...], room: float, fourth: float, around: float, within: Within
 ) -> tuple[Array, Array, Array]:
     """Ends of the cells in |y| and |η|, so far that what is outside has no weight, and ln|φ| on them."""
     d, largest = len(eigenvalues), max(eigenvalues)
@@ -171,7 +213,7 @@ def _cells(
             (2.0 * d + 20.0, (d + 120.0) / room, TILTS),
         )
     )
-    return y, eta, log_transform(draw, eigenvalues, fourth, around, y, eta)
+    return y, eta, log_transform(draw, eigenvalues, fourth, around, within, y, eta)
 
 
 def _log_shells(ends: Array, d: int) -> Array:
@@ -195,7 +237,7 @@ def _log_outside(draw: Draw, d: int, largest: float, room: float, y: float, eta:
 
 
 def log_transform(
-    draw: Draw, eigenvalues: tuple[float, ...], fourth: float, around: float, y: Array, eta: Array
+    draw: Draw, eigenvalues: tuple[float, ...], fourth: float, around: float, within: Within, y: Array, eta: Array
 ) -> Array:
     """Return for each cell of |η| and |y| (ends given) an upper limit on ln|φ(iy+η)| of either side.
 
@@ -208,11 +250,14 @@ def log_transform(
         Of the covariance without noise, in units of the whole.
     fourth, around : float
         The largest Σ(η_j·e)⁴ and Σ|η_j|²(η_j·e)².
+    within : tuple of pairs
+        For each way to part the others, the least scatter Σ(η_j·e)² around the means of the parts, and the largest mean
+        fourth power of differences within a part, summed over the records.
     y, eta : arrays
     """
     sides = {min(m, draw.others - m) for m in draw.sizes}
     values = np.array(eigenvalues)
-    limits = [_log_transform_of(draw, m, values, fourth, around, y, eta) for m in sides]
+    limits = [_log_transform_of(draw, m, values, fourth, around, within, y, eta) for m in sides]
     return np.asarray(np.max(limits, axis=0))
 
 
@@ -247,16 +292,15 @@ def _log_mean_less(most: Array, eigenvalues: Array) -> Array:
 
 
 def _log_transform_of(
-    draw: Draw, m: int, eigenvalues: Array, fourth: float, around: float, y: Array, eta: Array
+    draw: Draw, m: int, eigenvalues: Array, fourth: float, around: float, within: Within, y: Array, eta: Array
 ) -> Array:
     """The same where m of the others are drawn."""
     from scipy.special import gammaln, ive
 
     n, p, d, largest = draw.others, m / draw.others, len(eigenvalues), float(eigenvalues.max())
     lean, variance = abs(1.0 - 2.0 * p), p * (1.0 - p)
-    kappa, c = sine_bounds()
-    c = np.minimum(c, draw.alpha / variance)[:, None]  # then the direction of most variance is the worst
-    kappa = kappa[:, None]
+    kappa, each = (part[:, None] for part in sine_bounds())
+    c = np.minimum(each, draw.alpha / variance)  # then the direction of most variance is the worst
     low, high, tilts = y[:-1], y[1:], eta[1:, None] ** 2
     less, more = (largest * end**2 / (4.0 * draw.alpha * n) for end in (low, high))
     grown = c * (2.0 * less - 6.0 * kappa * more**2)  # by what y·Λy makes, from 0 to its largest
@@ -266,20 +310,32 @@ def _log_transform_of(
     chosen = np.argmin(elsewhere - n * variance * np.maximum(apart, 0.0), axis=0)[None]
     apart, elsewhere = (np.take_along_axis(part, chosen, axis=0)[0] for part in (apart, elsewhere))
     apart = np.maximum(apart, 0.0)  # the mean of sin² of the difference of two records
+    parted = np.zeros_like(low)  # the same within parts, in any direction
+    for second, quartic in within:
+        near = each * (0.5 * second * low**2 - kappa * quartic / 16.0 * high**4) / n
+        parted = np.maximum(parted, near.max(axis=0))
+    anywhere = 0.5 * _log_mean_less(largest * low**2, eigenvalues)
     tilted = largest / draw.alpha * tilts / n
     turned = fourth * high**2 * tilts / (4.0 * n)  # at the most, by the direction of the tilt
-    best = np.zeros((len(eta) - 1, len(y) - 1))
+    best = np.zeros((len(eta) - 1, len(y) - 1)) + elsewhere
     for trade in np.geomspace(0.03, 1.0, 4) if lean > 0.0 else (1.0,):
         kept = 1.0 - 0.5 * lean * trade
         lost = (0.25 + 0.5 * lean / trade) / kept
         whole = n * variance * kept
         every = whole * np.maximum(1.0 - lost * tilted, 0.0)
         turning = 0.5 * _log_mean_exp(4.0 * whole * lost * turned, max(around / fourth, 1.0), d)
-        for moved, price in ((np.minimum(more * tilted, tilted), turning), (tilted, 0.0)):
-            drop = whole * np.maximum(apart - 2.0 * lost * moved, 0.0)
+        ways = (
+            (apart, np.minimum(more * tilted, tilted), turning + elsewhere),
+            (apart, tilted, elsewhere),
+            (parted, tilted, anywhere),
+        )
+        for distance, moved, price in ways[: 3 if within else 2]:
+            drop = whole * np.maximum(distance - 2.0 * lost * moved, 0.0)
+            if distance is parted:  # 1 - R is at least 1 - √(1-2s), not only s
+                drop = whole * (1.0 - np.sqrt(np.maximum(1.0 - 2.0 * drop / whole, 0.0))) * (1.0 - 1e-12)
             left = np.maximum(every - drop, 0.0) * (1.0 - 1e-12)
             best = np.minimum(best, np.log(ive(0, left)) - drop + price)
-    ways = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)
-    log_chance = ways + m * math.log(p) + (n - m) * math.log1p(-p) - 1e-8 - 2.0**-48 * float(gammaln(n + 1.0))
+    chosen_sets = gammaln(n + 1.0) - gammaln(m + 1.0) - gammaln(n - m + 1.0)
+    log_chance = chosen_sets + m * math.log(p) + (n - m) * math.log1p(-p) - 1e-8 - 2.0**-48 * float(gammaln(n + 1.0))
     growth = 1.0 + (draw.heaviness - 1.0) * largest
-    return np.asarray(best + elsewhere + 0.5 * growth * tilts - 0.5 * (1.0 - largest) * low**2 - log_chance)
+    return np.asarray(best + 0.5 * growth * tilts - 0.5 * (1.0 - largest) * low**2 - log_chance)

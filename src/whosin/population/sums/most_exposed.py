@@ -10,7 +10,8 @@ and moving B, which contains the noise, by Δ = |f_x - f_y| changes no probabili
     E_γ(P_x‖Q_x) ≤ E_γ(P_y‖Q_y) + ((N-k) + γk)/(N-1)·TV(noise, noise moved by Δ),
 
 and with k and N - k exchanged in the other direction. A record with room below δ at γ = e^ε therefore speaks for its
-neighbours: they need no more than ε either.
+neighbours: they need no more than ε either. Where δ is so small that this reaches few neighbours, the normal bound of
+:mod:`whosin.population.sums.normal` speaks for those that are far from the largest.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ import numpy as np
 
 from whosin.arrays import Array, Flags, Indices
 from whosin.parallel.threads import Progress
+from whosin.population.sums.normal import normal_epsilons
 from whosin.population.sums.spectral import SubsetSumLaws
 
 MOST_SOLVED = 1500
 """How many records are solved exactly at the most."""
+FIRST_SOLVED = 250
+"""After so many the normal bound is asked which of the others may need more than the largest."""
 _BATCH = 24
 
 
 def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
     """Return (lower, upper) limits on each record's ε̃ at δ, exact for some, such that the largest is exact.
 
-    Records that were not solved get 0 and the largest value, which was shown to be enough for them; infinity where
-    MOST_SOLVED records did not suffice to show it (very little noise).
+    Records that were not solved get 0 and the largest value, or a smaller one, which was shown to be enough for them;
+    infinity where MOST_SOLVED records did not suffice to show it (very little noise).
 
     Parameters
     ----------
@@ -58,12 +62,19 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
     values, first, places = np.unique(f, return_index=True, return_inverse=True)
     sweep = _Sweep(values, first, f, k, scale, delta)
     todo = np.unique([0, len(values) - 1])
+    bounds: Array | None = None
     while len(todo) and sweep.count < MOST_SOLVED:
         sweep.solve(todo)
+        if bounds is None and sweep.count > FIRST_SOLVED:
+            bounds = normal_epsilons(f, k, scale, delta)[first]
+        if bounds is not None:
+            sweep.covered |= bounds <= sweep.largest
         todo = sweep.middles()
         if progress is not None:
             progress(float(sweep.covered.mean()))
     limits = np.column_stack([np.zeros(len(values)), np.where(sweep.covered, sweep.largest, np.inf)])
+    if bounds is not None:
+        limits[:, 1] = np.minimum(limits[:, 1], bounds)
     limits[sweep.solved] = sweep.epsilons[sweep.solved]
     return np.asarray(limits[places])
 

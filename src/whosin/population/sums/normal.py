@@ -34,7 +34,7 @@ from whosin.numerics.gaussian_noise import epsilon_for
 from whosin.numerics.roots import smallest_holding
 from whosin.parallel.one_thread import one_thread
 from whosin.parallel.threads import Progress
-from whosin.population.sums.frequencies import largest_fourth, masses_beyond
+from whosin.population.sums.frequencies import Within, largest_fourth, masses_beyond, means_of, parts_of
 from whosin.population.sums.hermite import Draw, majorant, omega, quadratic_powers, scale_of
 from whosin.population.sums.pairwise import check_pool, in_units
 
@@ -50,6 +50,9 @@ CENTRES = (0.0, 0.5, 1.0, 1.5)
 POWERS = (2.0, 3.0, 5.0)
 """p: norms in L^p of the error are tried; small tests ask for large p."""
 FOURTH_RATIO = 1.04
+QUIET = 80.0
+MOST_PARTS = 1024
+"""The pool is parted into neighbours, up to so many parts, until the waves that are left have e^{-QUIET/2} by noise."""
 REACH = (0.0, 0.01, 0.03, 0.07, 0.15, 0.3, 0.6, 1.2, 2.5, 5.0)
 """How far above the normal approximation the bound is looked for, in shares of it."""
 FAR_SHARE = 0.2
@@ -273,7 +276,8 @@ class Whitened:
     def sizes(self, group: NDArray[np.int64]) -> Sizes:
         """What the errors of a group of records grow with."""
         whole, cross = (part[group].max(axis=0) for part in self.norms)
-        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, *self.fourth(group))
+        fourths = *self.fourth(group), self.within(group)
+        return Sizes(self.draw, whole, cross, self.longest(group), self.eigenvalues, *fourths)
 
     @cached_property
     def largest_fourth(self) -> tuple[float, float]:
@@ -289,6 +293,36 @@ class Whitened:
         around = (math.sqrt(self.largest_fourth[1]) + 2.0 * total * step + math.sqrt(self.others) * step**2) ** 2
         stretch = self.stretch[group] ** 2
         return _raised(float(np.max(stretch * fourth))), _raised(float(np.max(stretch * around)))
+
+    @cached_property
+    def parts(self) -> list[tuple[float, float, Array]]:
+        """Ways to part the pool into neighbours, finer by steps, where waves that are short for the pool count.
+
+        For each the least scatter within parts over directions, the largest mean fourth power of differences within
+        parts, summed over the records, and what leaving out each record may take from the scatter at the most.
+        """
+        count, columns = self.eta.shape
+        largest = float(self.eigenvalues.max())
+        quiet = (QUIET + 3.0 * columns) / (1.0 - largest)  # |y|² beyond which noise leaves nothing
+        reach, number, found = 4.0 * self.draw.alpha * count / largest, 1, []
+        while reach < quiet and number <= min(max(1, count // 4), MOST_PARTS):
+            parts = parts_of(self.eta, number)
+            near = np.flatnonzero(parts >= 0)
+            parts, lost = parts[near], np.zeros(count)
+            apart = self.eta[near] - means_of(self.eta[near], parts, number)[0][parts]
+            squares = np.sum(apart**2, axis=1) * (1.0 + _SLACK)
+            lost[near] = squares + means_of(squares, parts, number)[0][parts]
+            least = float(np.linalg.eigvalsh(apart.T @ apart)[0]) - _SLACK * float(squares.sum())
+            quartic = largest_fourth(apart, parts) * (1.0 + _SLACK) + 1e-300
+            found.append((least, quartic, lost))
+            reach, number = max(reach, 4.0 * math.pi**2 * least / quartic), max(2 * columns, 4 * number)
+        return found
+
+    def within(self, group: NDArray[np.int64]) -> Within:
+        """The same of the others of any record of the group, stretched; rounded, so that groups agree."""
+        stretch = float(np.max(self.stretch[group])) ** 2
+        found = [(least - float(np.max(lost[group])), quartic) for least, quartic, lost in self.parts]
+        return tuple((_raised(least, -1.0), _raised(stretch * quartic)) for least, quartic in found if least > 0.0)
 
     def longest(self, group: NDArray[np.int64]) -> float:
         """The longest whitened vector of another record, for any record of the group."""
@@ -341,9 +375,10 @@ class Error:
         return self.kept["moved", degree]
 
 
-def _raised(number: float) -> float:
-    """The next power of FOURTH_RATIO."""
-    return FOURTH_RATIO ** math.ceil(math.log(number + 1e-300) / math.log(FOURTH_RATIO) + 1e-9)
+def _raised(number: float, way: float = 1.0) -> float:
+    """The next power of FOURTH_RATIO, or the last below for ``way`` = -1."""
+    power = way * math.ceil(way * math.log(number + 1e-300) / math.log(FOURTH_RATIO) + 1e-9)
+    return float(FOURTH_RATIO**power)
 
 
 def _log_squares(numbers: Array, scale: float) -> Array:
@@ -365,6 +400,7 @@ class Sizes:
     eigenvalues: Array
     fourth: float
     around: float
+    within: Within
 
 
 def error_of(sizes: Sizes, degree: int) -> Error | None:
