@@ -55,7 +55,7 @@ test-ray: ## the tests on a real Ray cluster of this machine (.venv-ray)
 
 test-s3: ## the tests on an object store of this machine (.venv-s3)
 	$(PYTHON) -m venv .venv-s3
-	.venv-s3/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,plot]' polars pytest hypothesis
+	.venv-s3/bin/python -m pip install --quiet -c constraints.txt -e '.[fast,plot]' polars pytest pytest-xdist hypothesis
 	.venv-s3/bin/python -m pip install --quiet s3fs
 	.venv-s3/bin/python -m pip install --quiet 'moto[server]'
 	$(THREADS) .venv-s3/bin/python -m pytest tests/tables/test_object_store.py

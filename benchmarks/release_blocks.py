@@ -10,7 +10,7 @@ hundred workers.
 
 small        1 million released rows against 10,000 and 10,000
 middle       2 million released rows against 10,000 and 10,000
-large        4 million released rows against 50,000 and 50,000
+wide         10 million released rows against 25,000 and 25,000
 full         10 million released rows against 100,000 and 100,000: some 10 minutes on idle cores
 ceiling      not blocks: two processes that each do all of ``small``, at the same time; what the machine gives at most
 """
@@ -34,14 +34,12 @@ import streaming
 TASKS = {
     "small": (1_000_000, 10_000),
     "middle": (2_000_000, 10_000),
-    "large": (4_000_000, 50_000),
+    "wide": (10_000_000, 25_000),
     "full": (10_000_000, 100_000),
 }
 CEILING, CEILING_OF = "ceiling", "small"
 SIDES = ("one process", "two workers")
 WORKERS = 2
-ANSWER = 11
-"""Numbers that come back for a record: class, place, copies and the eight of a state."""
 PAPER = {"rows": 10**9, "records": 10**6, "workers": 100}
 
 
@@ -207,10 +205,12 @@ def model(task: str, two: dict) -> dict:
 
     A pair costs less in larger releases, as more is passed over: taken as it is here, the time is an upper estimate.
     """
+    from whosin.auditing.releases.matching.match import Matcher
+
     rows, records = TASKS[task][0], 2 * TASKS[task][1]
     pair = sum(one["cpu_seconds"] for one in two["workers"]) / (rows * records)
     row, tail = two["values"]["columns_seconds"] / rows, two["values"]["rest_seconds"] / records
-    sent, width = two["sent_bytes"] / records / len(_readings(rows)), 8 * ANSWER
+    sent, width = two["sent_bytes"] / records / len(_readings(rows)), 8 * (1 + Matcher.NEW)
     base, slope = exchanged(rows, 0.0), exchanged(rows, 1.0) - exchanged(rows, 0.0)
     better = max(0.0, two["back_bytes"] / records / width - base) / slope
     large, many, workers = PAPER["rows"], PAPER["records"], PAPER["workers"]
@@ -218,6 +218,7 @@ def model(task: str, two: dict) -> dict:
         "seconds_per_pair": pair,
         "caller_seconds_per_row": row,
         "caller_seconds_per_record": tail,
+        "bytes_of_an_answer": width,
         "bytes_back_per_record": two["back_bytes"] / records,
         "bytes_sent_per_record_worker_and_reading": sent,
         "bettered_per_share_of_rows": better,
