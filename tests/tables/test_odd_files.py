@@ -157,6 +157,12 @@ TEXTS = {
         {"d": [None, day(2026, 1, 31), None], "x": [None, 2, None]},
         "column 'd': '0000-00-00' counts as missing in 1 rows",
     ),
+    "words are said by their rows": (
+        "x.csv",
+        "a\n1\n-\n?\n—\n—\n…\nnone\n",
+        {"a": [1, *[None] * 6]},
+        "column 'a': '—' counts as missing in 2 rows",
+    ),
     "moments with a zone in words": (
         "x.csv",
         "d,e\n2026-01-31 10:00:00 UTC,2026-01-31T10:00Z\n2026-02-01 00:00:00 UTC,2026-02-01T00:00+02:00\n",
