@@ -137,6 +137,13 @@ TEXTS = {
         {"a": [-2.5, 1], "b": [-3, 5], "c": [-4, 6], "d": [-1200, 7]},
         "(1), −1 and 1- are numbers below 0 in 'a', 'b', 'c', 'd'",
     ),
+    "a matrix without names": (
+        "x.csv",
+        "59.0 2.0 32.1\n48.0 1.0  21.6\n",
+        {"column 0": [59.0, 48], "column 1": [2.0, 1], "column 2": [32.1, 21.6]},
+        "its cells are separated by blanks",
+    ),
+    "thousands are no matrix": ("x.csv", "1 234 567\n2 345 678\n", {"1 234 567": [2345678]}, None),
     "ranges are no numbers": ("x.csv", "a,b\n0-9,1\n10-,2\n", {"a": ["0-9", "10-"], "b": [1, 2]}, None),
     "thousands of India": (
         "x.csv",
@@ -149,6 +156,12 @@ TEXTS = {
         "d,x\n0000-00-00,1.#QNAN\n2026-01-31,2\n–,—\n",
         {"d": [None, day(2026, 1, 31), None], "x": [None, 2, None]},
         "column 'd': '0000-00-00' counts as missing in 1 rows",
+    ),
+    "words are said by their rows": (
+        "x.csv",
+        "a\n1\n-\n?\n—\n—\n…\nnone\n",
+        {"a": [1, *[None] * 6]},
+        "column 'a': '—' counts as missing in 2 rows",
     ),
     "moments with a zone in words": (
         "x.csv",

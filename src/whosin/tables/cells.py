@@ -280,9 +280,10 @@ class Forms:
         marked = [name for name, form in chosen.items() if form == MARKED]
         remarks += [f"commas separate thousands in {_listed(marked)}"] if marked else []
         for name, form in chosen.items():
-            said = facts[name].words if form != TEXT else None
+            said = (facts[name].words or {}) if form != TEXT else {}
             remarks += [
-                f"column {name!r}: {word!r} counts as missing in {count} rows" for word, count in (said or {}).items()
+                f"column {name!r}: {word!r} counts as missing in {count} rows"
+                for word, count in sorted(said.items(), key=lambda pair: (-pair[1], pair[0]))
             ]
         labels: dict[str, list[str]] = {}
         for name, form in chosen.items():
@@ -409,7 +410,7 @@ def _counted(cells: pl.Series) -> dict[str, int]:
     import polars as pl
 
     bare = cells.cast(pl.String).str.strip_chars()
-    return dict(bare.filter(bare.is_in(list(WORDS))).value_counts(sort=True).iter_rows())
+    return dict(bare.filter(bare.is_in(list(WORDS))).value_counts().iter_rows())
 
 
 def _shapes(known: pl.Series) -> Sequence[str]:

@@ -36,7 +36,7 @@ THOUSANDS = r"^[+-]?[1-9]\d{0,2}(,\d{2})*(,\d{3})+$"
 _SEPARATORS = ("\t", ";", "|", ",", "^", "~", "\x01")
 """In the order in which they are tried: a comma may also be a decimal sign, the others hardly occur elsewhere."""
 _IN_TEXTS = (" ", ":")
-"""Separators that texts have too: they are tried last, and must make a column of numbers below a name."""
+"""Separators that texts have too: they are tried last, and must make a column of numbers below a name, or a matrix."""
 _BLANK_ENDINGS = (".txt", ".data", ".dat")
 """Endings of files whose cells may be separated by blanks."""
 _FEWEST_CELLS = 3
@@ -304,7 +304,9 @@ def _separator(head: str, whole: bool, ending: str) -> str:
     if found is None and ending in _BLANK_ENDINGS and _has_blanks(head, whole):
         return " "
     if found is None:
-        found = next((mark for mark in _IN_TEXTS if _has_numbers(first_rows(head, whole, mark))), None)
+        parts = {mark: first_rows(head, whole, mark) for mark in _IN_TEXTS}
+        found = next((mark for mark in _IN_TEXTS if _has_numbers(parts[mark])), None)
+        found = found or (" " if _are_matrix(parts[" "]) else None)
     in_all = (mark for mark in "\t;|" if len(rows[mark]) > 1 and min(map(len, rows[mark])) > 1)
     return found or next(in_all, "\t" if ending == ".tsv" else ",")
 
@@ -314,6 +316,14 @@ def _has_numbers(rows: Sequence[Sequence[str]]) -> bool:
     if not rows or len(rows[0]) < _FEWEST_CELLS or {len(row) for row in rows} != {len(rows[0])}:
         return False
     return any(not is_number(name) and cells and all(map(is_number, cells)) for name, *cells in zip(*rows, strict=True))
+
+
+def _are_matrix(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether blanks make two rows or more of as many numbers, three or more, and do not stand between thousands."""
+    if len(rows) < 2 or len(rows[0]) < _FEWEST_CELLS or {len(row) for row in rows} != {len(rows[0])}:
+        return False
+    thousands = all(re.fullmatch(r"\d{3}([.,]\d+)?", cell) for row in rows for cell in row[1:])
+    return not thousands and all(is_number(cell) for row in rows for cell in row)
 
 
 def has_names(rows: Sequence[Sequence[str]]) -> bool:
