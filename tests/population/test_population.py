@@ -402,11 +402,22 @@ def test_laplace_takes_the_exact_way_where_it_is_quick():
     assert many.method == "pairwise"
 
 
+def test_a_spectral_answer_whose_ends_lie_apart_is_not_called_exact(monkeypatch):
+    monkeypatch.setattr(additive, "EXACT_RECORDS", 17)
+    methods = []
+    for least in (0.5, 0.25):
+        ends = np.tile([least, 0.5], (18, 1))
+        monkeypatch.setattr(additive, "exact_largest", lambda *_, ends=ends, **__: ends)
+        found = wi.population.laplace(np.arange(18.0), epsilon=6.0, clip=18.0, delta=0.01)
+        methods.append((found.method, found.exact, found.at_least))
+    assert methods == [("exact", True, 0.5), ("spectral", False, 0.25)]
+
+
 def test_laplace_noise_has_no_cliff_where_not_all_records_are_solved(monkeypatch):
-    pool = np.random.default_rng(6).standard_normal(24)
+    pool = np.random.default_rng(6).standard_normal(18)
     common = {"epsilon": 4.0, "clip": 2.0, "delta": 0.02}
     every = wi.population.laplace(pool, **common)
-    monkeypatch.setattr(additive, "EXACT_RECORDS", 23)
+    monkeypatch.setattr(additive, "EXACT_RECORDS", 17)
     some = wi.population.laplace(pool, **common)
     assert every.method == some.method == "exact"
     assert some.pmp.epsilon == pytest.approx(every.pmp.epsilon, rel=1e-9)

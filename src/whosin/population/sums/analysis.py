@@ -176,10 +176,11 @@ def laplace(
 ) -> PopulationPrivacy:
     """Return what an ε-DP Laplace release of one number tells somebody who knows the pool about each record.
 
-    As :func:`gaussian`, for one column. With δ > 0 ε̃ of the pool is exact to about three digits, unless δ is so small
-    that too many records would have to be solved: then the pairwise bound stands. With δ = 0 a record's ε̃ is limited by
-    its largest distance to another record; "exact" lists the data sets, and "auto" takes it up to 2¹⁴ of them (8 out of
-    16 records).
+    As :func:`gaussian`, for one column. With δ > 0 "auto" encloses ε̃ of the pool by the spectral computation; the
+    method is called "exact" where both ends are within a per cent, and "spectral" otherwise: the spectrum of Laplace
+    noise falls slowly, so the smaller δ the wider they are, and a pool may take a minute or two. Where too many records
+    would have to be solved, the pairwise bound stands. With δ = 0 a record's ε̃ is limited by its largest distance to
+    another record; "exact" lists the data sets, and "auto" takes it up to 2¹⁴ of them (8 out of 16 records).
 
     Examples
     --------
@@ -335,6 +336,8 @@ def _result(
     if chosen in ("normal", "groups") and mechanism == "gaussian" and len(f) <= PAIRS_RECORDS:
         lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
     lower = None if lower is None else np.minimum(lower, per_record)
+    if chosen == "exact" and method == "auto" and lower is not None and lower.max() < 0.99 * per_record.max():
+        chosen = "spectral"
     return PopulationPrivacy(
         mechanism=mechanism,
         pmp=PMP(float(per_record.max()), delta, k / len(f), uniform=chances is None),
