@@ -15,6 +15,7 @@ import whosin as wi
 from whosin.errors import CalibrationError, InputError, InputTypeError
 from whosin.population.pool import clipped, flattened, widest_distance
 from whosin.population.sums import analysis as additive
+from whosin.population.sums import most_exposed
 
 FIXTURES = json.loads((Path(__file__).parents[1] / "data" / "fixtures.json").read_text(encoding="utf-8"))
 LINE = np.arange(12) / 4
@@ -397,8 +398,36 @@ def test_laplace_takes_the_exact_way_where_it_is_quick():
         assert result.per_record_lower == pytest.approx(result.per_record, abs=1e-8)
         assert np.all(result.per_record_lower <= result.per_record)
         assert result.pmp.epsilon < 0.95 * pairs.pmp.epsilon
-    many = wi.population.laplace(np.arange(60.0), epsilon=6.0, clip=20.0, delta=0.01)
+    many = wi.population.laplace(np.arange(60.0), epsilon=6.0, clip=20.0, delta=0.0)
     assert many.method == "pairwise"
+
+
+def test_a_spectral_answer_whose_ends_lie_apart_is_not_called_exact(monkeypatch):
+    monkeypatch.setattr(additive, "EXACT_RECORDS", 17)
+    methods = []
+    for least in (0.5, 0.25):
+        ends = np.tile([least, 0.5], (18, 1))
+        monkeypatch.setattr(additive, "exact_largest", lambda *_, ends=ends, **__: ends)
+        found = wi.population.laplace(np.arange(18.0), epsilon=6.0, clip=18.0, delta=0.01)
+        methods.append((found.method, found.exact, found.at_least))
+    assert methods == [("exact", True, 0.5), ("spectral", False, 0.25)]
+
+
+def test_laplace_noise_has_no_cliff_where_not_all_records_are_solved(monkeypatch):
+    pool = np.random.default_rng(6).standard_normal(18)
+    common = {"epsilon": 4.0, "clip": 2.0, "delta": 0.02}
+    every = wi.population.laplace(pool, **common)
+    monkeypatch.setattr(additive, "EXACT_RECORDS", 17)
+    some = wi.population.laplace(pool, **common)
+    assert every.method == some.method == "exact"
+    assert some.pmp.epsilon == pytest.approx(every.pmp.epsilon, rel=1e-9)
+    assert (some.per_record >= every.per_record_lower).all()
+    monkeypatch.setattr(most_exposed, "MOST_SOLVED", 3)
+    few = wi.population.laplace(pool, **common)
+    pairs = wi.population.laplace(pool, **common, method="pairwise")
+    assert few.method == "pairwise"
+    assert some.pmp.epsilon <= few.pmp.epsilon <= pairs.pmp.epsilon
+    assert some.at_least >= few.at_least > 0.0
 
 
 def test_a_query_gives_one_row_for_each_record():

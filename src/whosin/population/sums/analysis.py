@@ -50,7 +50,7 @@ EXACT_RECORDS = 400
 PAIRS_RECORDS = 20_000
 """Largest pool whose pairs are compared where the normal bound is finite."""
 EXACT_SETS = 2**14
-"""Largest number of data sets that "auto" lists for Laplace noise."""
+"""Largest number of data sets that "auto" lists for Laplace noise and δ = 0."""
 GROUP_RECORDS = 300
 """Largest pool for which "auto" samples groups where the normal bound shows nothing."""
 
@@ -176,10 +176,11 @@ def laplace(
 ) -> PopulationPrivacy:
     """Return what an ε-DP Laplace release of one number tells somebody who knows the pool about each record.
 
-    As :func:`gaussian`, for one column. With δ = 0 a record's ε̃ is limited by its largest distance to another
-    record; the averages over the pool count from δ > 0 on. "exact" lists the data sets where they are few, and "auto"
-    takes it up to 2¹⁴ of them (8 out of 16 records); it takes the pairwise bound otherwise, because the spectrum of
-    Laplace noise falls slowly and "exact" takes minutes then.
+    As :func:`gaussian`, for one column. With δ > 0 "auto" encloses ε̃ of the pool by the spectral computation; the
+    method is called "exact" where both ends are within a per cent, and "spectral" otherwise: the spectrum of Laplace
+    noise falls slowly, so the smaller δ the wider they are, and a pool may take a minute or two. Where too many records
+    would have to be solved, the pairwise bound stands. With δ = 0 a record's ε̃ is limited by its largest distance to
+    another record; "exact" lists the data sets, and "auto" takes it up to 2¹⁴ of them (8 out of 16 records).
 
     Examples
     --------
@@ -305,12 +306,17 @@ def _result(
         per_record, shown = _normal(pool, unit, enough, progress)
         if method == "auto" and not (shown or np.isfinite(equals).all()) and len(f) <= GROUP_RECORDS:
             chosen = "groups"
-    if chosen == "exact" and method == "auto" and mechanism == "gaussian" and len(f) > EXACT_RECORDS:
-        lower, per_record = exact_largest(f[:, 0], k, unit, enough, progress=progress).T
+    if chosen == "exact" and method == "auto" and len(f) > EXACT_RECORDS:
+        lower, per_record = exact_largest(f[:, 0], k, unit, enough, noise=mechanism, progress=progress).T
         if not np.isfinite(per_record).all():
-            best = np.minimum(per_record, _normal(pool, unit, enough, progress)[0])
-            lower, per_record, chosen = None, best, "normal"
-        elif slack > 0.0:
+            chosen = "normal" if mechanism == "gaussian" else "pairwise"
+            others = (
+                _normal(pool, unit, enough, progress)[0]
+                if mechanism == "gaussian"
+                else pairwise_epsilons(f, unit, enough, noise=mechanism, progress=progress)
+            )
+            per_record = np.minimum(per_record, others)
+        if slack > 0.0:
             lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
     elif chosen == "exact":
         laws = SubsetSumLaws(f[:, 0], k, unit, noise=mechanism)
@@ -330,6 +336,8 @@ def _result(
     if chosen in ("normal", "groups") and mechanism == "gaussian" and len(f) <= PAIRS_RECORDS:
         lower = _looking_one_way(f, k, unit, delta + slack, int(np.argmax(per_record)))
     lower = None if lower is None else np.minimum(lower, per_record)
+    if chosen == "exact" and method == "auto" and lower is not None and lower.max() < 0.99 * per_record.max():
+        chosen = "spectral"
     return PopulationPrivacy(
         mechanism=mechanism,
         pmp=PMP(float(per_record.max()), delta, k / len(f), uniform=chances is None),
@@ -388,8 +396,6 @@ def _choose(method: str, pool: _Pool, mechanism: str, delta: float) -> str:
         return "exact" if few and method in ("auto", "exact") else "pairwise"
     if method != "auto":
         return method
-    if mechanism == "laplace":
-        return "exact" if few else "pairwise"
     return "exact" if columns == 1 else "normal"
 
 

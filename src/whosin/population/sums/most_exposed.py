@@ -32,7 +32,9 @@ FIRST_SOLVED = 250
 _BATCH = 24
 
 
-def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Progress | None = None) -> Array:
+def exact_largest(
+    f: Array, k: int, scale: float, delta: float, *, noise: str = "gaussian", progress: Progress | None = None
+) -> Array:
     """Return (lower, upper) limits on each record's ε̃ at δ, exact for some, such that the largest is exact.
 
     Records that were not solved get 0 and the largest value, or a smaller one, which was shown to be enough for them;
@@ -45,7 +47,8 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
     k : int
         How many are drawn.
     scale : float
-        Standard deviation of the Gaussian noise.
+        Standard deviation of the Gaussian noise, or scale of the Laplace noise.
+    noise : {"gaussian", "laplace"}
 
     Notes
     -----
@@ -60,12 +63,12 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
     [0.855, 0.855]
     """
     values, first, places = np.unique(f, return_index=True, return_inverse=True)
-    sweep = _Sweep(values, first, f, k, scale, delta)
+    sweep = _Sweep(values, first, f, k, scale, delta, noise)
     todo = np.unique([0, len(values) - 1])
     bounds: Array | None = None
     while len(todo) and sweep.count < MOST_SOLVED:
         sweep.solve(todo)
-        if bounds is None and sweep.count > FIRST_SOLVED:
+        if bounds is None and sweep.count > FIRST_SOLVED and noise == "gaussian":
             bounds = normal_epsilons(f, k, scale, delta)[first]
         if bounds is not None:
             sweep.covered |= bounds <= sweep.largest
@@ -82,9 +85,11 @@ def exact_largest(f: Array, k: int, scale: float, delta: float, *, progress: Pro
 class _Sweep:
     """Which of the distinct values, in rising order, are solved or covered by a solved neighbour."""
 
-    def __init__(self, values: Array, first: Indices, f: Array, k: int, scale: float, delta: float) -> None:
+    def __init__(
+        self, values: Array, first: Indices, f: Array, k: int, scale: float, delta: float, noise: str = "gaussian"
+    ) -> None:
         self.values, self.first, self.f, self.k, self.scale, self.delta = values, first, f, k, scale, delta
-        self.laws = SubsetSumLaws(f, k, scale)
+        self.laws = SubsetSumLaws(f, k, scale, noise)
         self.epsilons = np.full((len(values), 2), np.nan)
         self.covered = np.zeros(len(values), dtype=bool)
         self.largest = 0.0
@@ -123,7 +128,9 @@ class _Sweep:
         least = min(room) * (1.0 - 1e-9)
         if not least > 0.0:
             return 0.0
-        return float(2.0 * self.scale * ndtri(0.5 + 0.5 * min(least, 1.0 - 1e-9)) * (1.0 - 1e-9))
+        least = min(least, 1.0 - 1e-9)
+        moved = -math.log1p(-least) if self.laws.noise == "laplace" else float(ndtri(0.5 + 0.5 * least))
+        return 2.0 * self.scale * moved * (1.0 - 1e-9)
 
     def middles(self) -> Indices:
         """The middle of each run of values that nothing covers, the longest runs first."""
