@@ -38,7 +38,7 @@ LIBRARIES = {
 }
 
 
-@pytest.fixture(scope="module", params=[1, 2])
+@pytest.fixture(scope="module", params=[2, 3])
 def tables(request):
     train, holdout = people(request.param, 90), people(request.param + 10, 80)
     return train, holdout, pl.concat([train.head(40), people(request.param + 20, 50)])
@@ -106,6 +106,7 @@ def drawn(kinds, rng, rows):
     )
 
 
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 @settings(max_examples=12)
 @given(
     kinds=st.lists(st.sampled_from(sorted(CELLS)), min_size=2, max_size=5),
