@@ -106,6 +106,7 @@ def drawn(kinds, rng, rows):
     )
 
 
+@pytest.mark.filterwarnings("ignore::whosin.errors.AssumptionWarning")
 @settings(max_examples=12)
 @given(
     kinds=st.lists(st.sampled_from(sorted(CELLS)), min_size=2, max_size=5),

@@ -179,7 +179,7 @@ def _class(kind: type) -> Any:
 
 def _counts(name: str, item: Any) -> bool:
     """Whether a member of a class is code or a setting, not its way to be shown or something that Python put there."""
-    if name == "__repr__":
+    if name in ("__repr__", "__annotate_func__"):  # the annotations, which Python 3.14 keeps as a function
         return False
     return not name.startswith("__") or isinstance(item, types.FunctionType | classmethod | staticmethod | property)
 
