@@ -43,7 +43,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with distributed.Client(cluster, set_as_default=True) as found:
-        found.wait_for_workers(2, timeout=60)
+        found.wait_for_workers(2, timeout=180)
         with joblib.parallel_config(backend="dask", client=found):
             yield found
 
