@@ -90,6 +90,27 @@ def test_fourth_powers_of_differences_within_parts(kind, columns):
     assert limit <= 2.5 * found.max() + 1e-12
 
 
+@pytest.mark.parametrize("kind", ["normal", "outlier", "lattice"])
+def test_scatter_within_parts_without_a_record(kind, monkeypatch):
+    """Squares of differences over the pairs of other records, divided by what the part had, are twice what is kept."""
+    monkeypatch.setattr(normal, "QUIET", 1e9)
+    whitened = Whitened(pool_of(kind, 24, 2), 12)
+    eta, turns = whitened.eta, np.linspace(0.0, math.pi, 200)
+    along = eta @ np.array([np.cos(turns), np.sin(turns)])
+    tight = np.inf
+    for number, (least, _, lost) in zip((1, 4), whitened.parts, strict=True):
+        parts = parts_of(eta, number)
+        for x in range(24):
+            kept = np.zeros(200)
+            for part in range(parts.max() + 1):
+                own = parts == part
+                rest = along[own & (np.arange(24) != x)]
+                kept += np.sum((rest[:, None] - rest) ** 2, axis=(0, 1)) / own.sum()
+            assert 2.0 * (least - lost[x]) <= kept.min() + 1e-9
+            tight = min(tight, kept.min() - 2.0 * (least - lost[x]) if lost[x] else np.inf)
+    assert tight < 0.3 * least
+
+
 def directions(columns):
     """Directions and weights for means over the sphere."""
     if columns == 1:
