@@ -138,7 +138,7 @@ def test_warnings_and_errors_are_lines_too(tmp_path, monkeypatch):
 def test_what_is_expected_is_what_was_measured():
     """By the side "one process" of benchmarks/results/release_blocks.json, within a fifth."""
     found = json.loads((Path(__file__).parents[2] / "benchmarks/results/release_blocks.json").read_text())
-    for name, rows, records in (("small", 10**6, 20_000), ("middle", 2 * 10**6, 20_000)):
+    for name, rows, records in (("small", 10**6, 20_000), ("middle", 2 * 10**6, 20_000), ("wide", 10**7, 50_000)):
         seconds = found["tasks"][name]["sides"]["one process"]["wall_seconds"]
         assert expected_seconds(records, rows, 10, 1) == pytest.approx(seconds, rel=0.2)
     assert expected_seconds(20_000, 10**6, 10, 2) < 0.6 * expected_seconds(20_000, 10**6, 10, 1)

@@ -44,9 +44,9 @@ METHODS = ("auto", "compiled", "plain")
 MOST_COLUMNS = 8192
 _COMPILED_FROM = 2**25
 """Pairs times columns from which loading the compiled code pays."""
-_SECONDS_COMPILED, _SECONDS_PLAIN = 1.5e-10, 5e-9
-"""Of a pair and a column."""
-_SECONDS_TARGET, _SECONDS_ROW = 7e-5, 7e-7
+_SECONDS_COMPILED, _SECONDS_PLAIN = 6.7e-8, 5e-9
+"""Of (pairs and columns)^¾, as more pairs are passed over in large releases, and of a pair and a column."""
+_SECONDS_TARGET, _SECONDS_ROW = 6e-5, 4e-7
 _CHUNK = 512
 """Most targets of a task."""
 _BATCH = 2**18
@@ -399,7 +399,7 @@ def expected_seconds(targets: int, rows: int, columns: int, threads: int) -> flo
     ``benchmarks/release_blocks.py``; where every pair is evaluated, in ``docs/guide/streaming.md``.
     """
     work = targets * rows * columns
-    pairs = work * (_SECONDS_COMPILED if _compiled_wanted("auto", work) else _SECONDS_PLAIN)
+    pairs = _SECONDS_COMPILED * work**0.75 if _compiled_wanted("auto", work) else _SECONDS_PLAIN * work
     return 1.0 + _SECONDS_TARGET * targets + _SECONDS_ROW * rows + pairs / threads
 
 
