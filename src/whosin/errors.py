@@ -19,9 +19,9 @@ Every message names the argument, what it must be and what it got.
 
 from __future__ import annotations
 
-import csv
 import math
 import numbers
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -257,12 +257,13 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Join names by commas, those with a comma in them in double quotes, as :func:`split_names` reads them."""
-    return ", ".join(f'"{name}"' if "," in name else name for name in names)
+    return ", ".join('"' + name.replace('"', '""') + '"' if "," in name else name for name in names)
 
 
 def split_names(text: str) -> list[str]:
-    """Return names that were separated by commas."""
-    return [name.strip() for name in next(csv.reader([text or '""'], skipinitialspace=True))]
+    """Return names that were separated by commas; they may have line ends in them."""
+    found = re.findall(r'(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|\Z)|([^,]*))', text)
+    return [(quoted.replace('""', '"') or plain).strip() for quoted, plain in found]
 
 
 def must_be(found: Mapping[str, Any]) -> str:

@@ -328,6 +328,10 @@ def test_a_release_read_in_blocks_gives_the_same(files):
     scores = run("--scores", files / "scores.csv", "--block-rows", 70)
     assert scores.exit_code == 2
     assert "--scores goes without --block-rows" in scores.stderr
+    for option in ("--ignore", "--keep"):
+        refused = run("--scores", files / "scores.csv", option, "score")
+        assert refused.exit_code == 2
+        assert f"--scores goes without {option}" in refused.stderr
 
 
 def test_a_report_with_and_without_the_list_of_people(files, tmp_path):

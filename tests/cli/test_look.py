@@ -128,6 +128,14 @@ def test_names_with_commas_stand_in_double_quotes(tmp_path):
     assert 'there are "age, years", town, sex' in run(path, "--ignore", "age").stderr
 
 
+def test_names_may_have_line_ends_and_quotes(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('"age\n(years)","a ""b"", c",sex\n31,Ulm,f\n45,Bonn,m\n')
+    seen = run(path, "--ignore", 'age\n(years), "a ""b"", c"', "--json")
+    assert json.loads(seen.stdout)["compared"] == ["sex"]
+    assert 'there are age\n(years), "a ""b"", c", sex' in run(path, "--ignore", "age").stderr
+
+
 def test_labels_that_differ_in_capitals_blanks_or_letters_are_counted(tmp_path):
     paths = [tmp_path / f"{name}.csv" for name in "abc"]
     for path, towns in zip(

@@ -125,6 +125,12 @@ TEXTS = {
         {"w": [40, 7], "t": [36.5, 37], "v": [5, 3], "a": [12, 100]},
         "'kg' is left out in 'w'",
     ),
+    "exponents behind numbers are no units": (
+        "x.csv",
+        "w;a;b;c\n1E2;5 m2;$1E3;1.786,5\n7 854;6 m2;$5;1E2\n3;7 m2;$2E2;2.317,5\n",
+        {"w": [100, 7854, 3], "a": [5, 6, 7], "b": [1000, 5, 200], "c": [1786.5, 100, 2317.5]},
+        "'m2' is left out in 'a'",
+    ),
     "several units": (
         "x.csv",
         "w,b\n40 kg,1\n41 kg,2\n88 lb,3\n",

@@ -418,7 +418,7 @@ def test_text_in_pieces_reads_as_at_once(tmp_path, monkeypatch, name, piece):
     [
         (b"", "x.csv is empty"),
         (b"a,b\n", "names but no rows"),
-        (b"a,b\n" + b"1,2\n" * 20 + b"3\n", "line 22 must have 2 cells"),
+        (b"a,b\n" + b"1,2\n" * 20 + b"3\n", "line 22 must have 2 cells like line 1, .*; a missing cell needs"),
         (b"a,b\n" + b"1,2\n" * 20 + b"3,inf\n", "line 22 column 'b' must be a finite number, got 'inf'"),
         ("a,b\nKöln,2\n".encode() + b"1,2\n" * 9 + "München,3\n".encode("latin-1"), "the byte 0xfc on line 12"),
     ],

@@ -4,6 +4,7 @@ import asyncio
 import html
 import io
 import os
+import shlex
 import stat
 import time
 from functools import partial
@@ -405,3 +406,6 @@ def test_lines_above_the_names_are_left_out_and_names_may_be_none(tmp_path):
     found = look_at(tmp_path, {**request, "options": options.model_dump()})
     assert (found["compared"], found["tables"][0]["rows"]) == (["column 0", "column 1"], 3)
     assert _command({**request, "options": options.model_dump()}).endswith("--skip-lines 2 --no-header")
+    named = AuditOptions.model_validate({"ignore": '"age, years", town'}).model_dump()
+    words = shlex.split(_command({**request, "options": named}))
+    assert words[words.index("--ignore") + 1] == '"age, years",town'

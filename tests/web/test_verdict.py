@@ -102,6 +102,10 @@ REFUSED = {
     "no rows": ({"train": TRAIN.head(0)}, {}, "has names but no rows"),
     "one side": ({"scores": pl.DataFrame({"member": [1, 1], "score": [0.1, 0.2]})}, {}, "got members alone"),
     "other side": ({"scores": pl.DataFrame({"member": [0, 0], "score": [0.1, 0.2]})}, {}, "got others alone"),
+    "scores to leave out": (
+        {"scores": pl.DataFrame({"member": [1, 0] * 20, "score": range(40)})}, {"ignore": ["x"]},
+        "“Columns to leave out” must be left out with scores: “Columns to use” names those to use",
+    ),
     "no truth": ({"scores": pl.DataFrame({"score": [0.1, 0.2]})}, {}, "must be a column of"),
     "strange truth": ({"scores": pl.DataFrame({"member": ["in", "x"], "score": [1, 2]})}, {}, "“Word for members”"),
 }  # fmt: skip

@@ -153,10 +153,15 @@ def audit(
             for name, path in {**tables, "--reference": reference, "--records": records}.items()
             if path is not None
         ]
-        useless = (("--query", query), ("--target", target), ("--block-rows", block_rows), ("--journal", journal))
+        useless = (
+            *(("--query", query), ("--target", target), ("--block-rows", block_rows), ("--journal", journal)),
+            *(("--ignore", ignore), ("--keep", keep), ("--embed", embed)),
+        )
         given += [name for name, value in useless if value is not None]
         if given:
-            raise InputTypeError(f"--scores goes without {given[0]}: the scores are there already")
+            raise InputTypeError(
+                f"--scores goes without {given[0]}: the scores are there already, and --columns names those to use"
+            )
         found = _of_scores(scores, member_column, {**options, **once, "member_value": member_value}, written)
     else:
         if records is not None:

@@ -62,8 +62,9 @@ _ZONED = ("%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f 
 _CLOCK = ("%H:%M", "%H:%M:%S%.f", "%I:%M %p", "%I:%M:%S %p")
 _DATES = (*(day + time for day in _DAYS for time in _TIMES), *_ZONED, *_CLOCK)
 _MONEY = "(?:[$€£¥%]|EUR|USD|GBP|CHF|JPY)"
-_UNIT = rf"(?:{_MONEY}|[°µμ]?[^\W\d_]{{1,10}}[²³23]?(?:/[^\W\d_]{{1,10}}[²³23]?)?)"
-"""A unit behind a number: kg, °C, mmHg, m², km/h."""
+_WORD = r"(?:m[23]|[^\W\d_]{2,10}[23]|[^\W\d_]{1,10}[²³]?)"
+_UNIT = rf"(?:{_MONEY}|[°µμ]?{_WORD}(?:/[^\W\d_]{{1,10}}[²³23]?)?)"
+"""A unit behind a number: kg, °C, mmHg, m², m2, km/h. E2 is none: it is an exponent."""
 _AMOUNT = re.compile(rf"[+(−–-]?{_MONEY}?\s*[+-]?[\d.,]")
 """How a number starts that may have a unit, another minus sign, or blanks and apostrophes between thousands."""
 _MINUS = r"^\((.*\d.*)\)$|^[−–](.+)$|^([^+(−–-]*\d)-$"

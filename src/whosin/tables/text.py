@@ -250,7 +250,7 @@ def _read_in_memory(data: bytes, origin: str, dialect: Dialect, ending: str, raw
     found = Piece(data, layout.start, layout.first_line).found(layout)
     if found is not None:
         return found
-    parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout))
+    parts = list(irregular_frames(io.BytesIO(data[layout.start :]), layout, layout.first_line))
     frame = pl.concat([part for part, _ in parts])
     cells = {name: Cells.of(frame.to_series(i), layout.dialect) for i, name in enumerate(layout.names)}
     return layout, cells, np.concatenate([part for _, part in parts])
@@ -477,20 +477,20 @@ def within(columns: Mapping[str, Cells], pattern: str) -> int:
     return sum(int(column.matches(pattern).sum()) for column in columns.values() if column.text)
 
 
-def irregular_frames(file: IO[bytes], layout: Layout) -> Iterator[tuple[pl.DataFrame, Lines]]:
-    """Yield the cells of odd rows as text, as the csv module reads them, and their lines, block by block."""
+def irregular_frames(file: IO[bytes], layout: Layout, start: int) -> Iterator[tuple[pl.DataFrame, Lines]]:
+    """Yield the cells of odd rows from a line on as text, as the csv module reads them, and their lines, in blocks."""
     import polars as pl
 
-    numbered = _checked_rows(_lines(file), layout)
+    numbered = _checked_rows(_lines(file), layout, start)
     while block := list(islice(numbered, _BLOCK_ROWS)):
         columns = zip(*(row for row, _ in block), strict=True)
         frame = pl.DataFrame([pl.Series(str(i), cells, dtype=pl.String) for i, cells in enumerate(columns)])
         yield frame, np.array([line for _, line in block])
 
 
-def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[str], int]]:
+def _checked_rows(file: Iterable[str], layout: Layout, start: int) -> Iterator[tuple[list[str], int]]:
     """Yield rows that are not blank with the line on which each starts."""
-    line, read, text, first = layout.first_line, [], "", True
+    line, read, text, last, first = start, [], "", start, start == layout.first_line
 
     def lines() -> Iterator[str]:
         for part in file:
@@ -505,13 +505,13 @@ def _checked_rows(file: Iterable[str], layout: Layout) -> Iterator[tuple[list[st
             if row:
                 first = False
                 yield row, line
-            text, start, line = "".join(read), line, layout.first_line + reader.line_num
+            text, last, line = "".join(read), line, start + reader.line_num
             read.clear()
     except csv.Error as error:
         raise InputError(f"{layout.origin} line {line} cannot be read: {error}") from None
     if _opens_a_quote(text, layout.separator):
         raise InputError(
-            f"{layout.origin} line {start} must close its quote, got none to the end of the file; "
+            f"{layout.origin} line {last} must close its quote, got none to the end of the file; "
             "a quote that is part of a cell is written twice, in quotes"
         )
 

@@ -107,7 +107,7 @@ def _columns(
         rest: IO[bytes] = io.BytesIO(data)
         if b'"' in data:  # quotes that are odd may reach into the next piece: the csv module reads on to the end
             rest = io.BufferedReader(_Joined(data, parts))
-        for frame, lines in irregular_frames(rest, replace(layout, first_line=line)):
+        for frame, lines in irregular_frames(rest, layout, line):
             made = (Cells.of(frame.to_series(i), layout.dialect) for i in range(frame.width))
             yield dict(zip(layout.names, made, strict=True)), lines
 

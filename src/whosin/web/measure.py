@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import AssumptionWarning, InputError
+from whosin.errors import AssumptionWarning, InputError, listed
 from whosin.parallel.threads import Progress
 
 if TYPE_CHECKING:
@@ -157,6 +157,9 @@ def _audited(tables: Mapping[str, Table], options: Mapping[str, Any], progress: 
     given |= {name: options[name] or None for name in ("columns", "groups")}
     given |= {"rng": options["seed"], "progress": progress}
     if "scores" in tables:
+        if options["ignore"] or options["keep"]:
+            asked = "ignore" if options["ignore"] else "keep"
+            raise InputError(f"{asked}= must be left out with scores: columns= names those to use")
         truth = {name: options[name] for name in ("member_column", "member_value")}
         return audit_score_table(tables["scores"], **truth, **given)
     given |= {"reference": None, **tables, "ignore": options["ignore"], "keep": options["keep"]}
@@ -180,7 +183,7 @@ def _command(request: Mapping[str, Any]) -> str:
         words += ["--member-column", options["member_column"]]
     for name in ("columns", "ignore", "keep", "categories"):
         if options[name]:
-            words += [f"--{name}", ",".join(options[name])]
+            words += [f"--{name}", ",".join(listed([one]) for one in options[name])]
     for option, name in (("--group", "groups"), ("--missing", "missing")):
         for value in options[name]:
             words += [option, value]

@@ -342,6 +342,14 @@ def test_models_that_were_trained_elsewhere_keep_their_halves_when_more_are_trai
     assert np.array_equal(other.scores, fewer.grow(TREE, 20).scores)
 
 
+def test_changed_copies_need_what_changed_them(tmp_path):
+    small(models=4, augment=feature_noise([X[:120]], 0.3)).save(tmp_path / "kept.npz")
+    kept = ReferenceModels.load(tmp_path / "kept.npz", X[:120], Y[:120])
+    for ask in (lambda: kept.grow(TREE, 6), lambda: kept.attack(TREE.fit(X[:120], Y[:120]))):
+        with pytest.raises(InputError, match="augment must be given"):
+            ask()
+
+
 def test_scores_that_are_no_log_odds_are_not_mixed_with_log_odds(tmp_path):
     loss = small(models=4, query=lambda model, X, y: -model.predict_proba(X)[:, 0])
     loss.save(tmp_path / "kept.npz")

@@ -344,6 +344,20 @@ def test_labels_that_the_sides_do_not_share_allow_no_verdict(tables):
     assert "share no label" not in str(wi.audit_synthetic(*few, keep=["a", "x"], query="nearest", rng=0).problem)
 
 
+@pytest.mark.parametrize(("unit", "times", "warned"), [("lb", 2.2, True), ("kg", 1.0, False), ("", 1.0, False)])
+def test_another_unit_in_the_file_of_the_release_is_warned_of(tmp_path, unit, times, warned):
+    """A full copy in pounds beside kilograms equals nobody, and its numbers are not far from the others."""
+    rng = np.random.default_rng(0)
+    own, others = rng.integers(1, 2000, size=(2, 60))
+    for name, cells, mark in (("a", own, "kg"), ("b", others, "kg"), ("c", own * times, unit)):
+        (tmp_path / f"{name}.csv").write_text("w,s\n" + "".join(f"{cell:.1f} {mark},x\n" for cell in cells))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        wi.audit_synthetic(*(tmp_path / f"{name}.csv" for name in "abc"), rng=0)
+    said = "'kg' is left out in 'w' in the training rows, 'lb' is left out in 'w' in the release"
+    assert any(said in str(one.message) for one in heard) == warned
+
+
 @pytest.mark.parametrize(("times", "said"), [(12.0, "larger"), (1 / 12.0, "smaller")])
 def test_numbers_in_another_unit_are_warned_of(times, said):
     """Months for years. A poor copy of a column that is mostly 0 is none."""

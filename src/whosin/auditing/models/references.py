@@ -610,6 +610,8 @@ def _answers(model: Any, references: ReferenceModels) -> Array:
     known, rows = references, []
     if known.query is reference_score and not known.log_odds and not regresses(model, known.y):
         raise InputError("query must be given, the function that gave the other scores: they are no log odds of labels")
+    if known.augment is None and known.scores.shape[1] > 1:
+        raise InputError("augment must be given, the function that changed the records for the other scores")
     for copy_number in range(known.scores.shape[1]):
         X = known.X
         if copy_number and known.augment is not None:

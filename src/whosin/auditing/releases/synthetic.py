@@ -550,7 +550,7 @@ def _remarks(
             f"{inside} training rows and {outside} held-out rows appear in the reference, which tells them apart "
             "without the release: the reference must have rows that are in neither"
         )
-    loud += [*_foreign_labels(material), *_far_numbers(material)] if problem is None else []
+    loud += [*_foreign_labels(material), *_other_units(material), *_far_numbers(material)] if problem is None else []
     for remark in loud:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     if material.shared_rows:
@@ -580,6 +580,20 @@ def _foreign_labels(material: ReleaseAnswers) -> list[str]:
         f"The release has no label of {name!r} that the training rows have: if it is the same written in another way, "
         "copies go unseen; write it in one way, or leave the column out."
         for name in names
+    ]
+
+
+def _other_units(material: ReleaseAnswers) -> list[str]:
+    """Say that files of training rows and release, which both have units behind numbers, do not have the same."""
+    tables = () if material.preview is None else material.preview.tables
+    said = (" is left out in ", " makes hundredths in ")
+    units = {table["role"]: [note for note in table["notes"] if any(map(note.count, said))] for table in tables}
+    own, released = units.get("train", []), units.get("synthetic", [])
+    if not own or not released or set(own) == set(released):
+        return []
+    return [
+        f"Units of numbers differ: {'; '.join(own)} in the training rows, {'; '.join(released)} in the release. Copies "
+        "go unseen where numbers are in another unit; write both in one unit."
     ]
 
 
