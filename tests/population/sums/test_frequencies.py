@@ -213,6 +213,22 @@ def test_no_transform_is_larger_than_its_limit(kind, count, k, columns, spread, 
     assert useful > 0 or count < 50 or kind in ("outlier", "skewed")
 
 
+@pytest.mark.parametrize(("tilt", "half"), [(1.2, 0.5), (1.5, 0.6), (1.8, 0.7)])
+def test_short_waves_where_chances_are_strongly_tilted(tilt, half, monkeypatch):
+    """A pool of two values: tilted chances have less variance, so that waves take less from the transform."""
+    monkeypatch.setattr(normal, "QUIET", 1e9)
+    f = np.repeat([[-0.3], [0.3]], 200, axis=0)
+    whitened = Whitened(f, 200)
+    fourths = *whitened.fourth(np.array([0])), whitened.within(np.array([0]))
+    each, noise = listed_sums(f, 0, 1, whitened.draw.alpha)
+    theta = (tilt + 2j * half) / abs(each[0, 0])
+    ends = [np.array([0.999, 1.001]) * size for size in (theta.imag, theta.real)]
+    limit = log_transform(whitened.draw, tuple(whitened.eigenvalues), *fourths, *ends)[0, 0]
+    for m in (199, 200):
+        exact = exact_transforms(each, m, np.array([[theta]]))[0]
+        assert math.log(exact) + 0.5 * (theta**2).real * noise[0, 0] <= limit
+
+
 @pytest.mark.parametrize("kind", sorted(POOLS))
 @pytest.mark.parametrize(("count", "k", "spread"), [(20, 4, 4.0), (20, 4, 12.0), (18, 9, 3.0), (18, 9, 1.0)])
 def test_no_mass_and_no_norm_is_larger_than_its_limit(kind, count, k, spread):
