@@ -111,6 +111,26 @@ def test_scatter_within_parts_without_a_record(kind, monkeypatch):
     assert tight < 0.3 * least
 
 
+@pytest.mark.parametrize("kind", sorted(POOLS))
+@pytest.mark.parametrize("columns", [1, 2])
+def test_fourth_moments_of_the_others_of_each_record(kind, columns, monkeypatch):
+    """Of the others as they are whitened without it: stretched, and around a mean that has moved."""
+    monkeypatch.setattr(normal, "QUIET", 1e9)
+    f = 3.0 * pool_of(kind, 16, columns)
+    whitened = Whitened(f, 8)
+    turns = np.linspace(0.0, math.pi, 100)
+    around = np.ones((1, 1)) if columns == 1 else np.column_stack([np.cos(turns), np.sin(turns)])
+    for x in range(16):
+        others = listed_sums(f, x, 1, whitened.draw.alpha)[0]
+        squares = (others @ around.T) ** 2
+        fourth, weighted = whitened.fourth(np.array([x]))
+        assert np.sum(squares**2, axis=0).max() <= fourth
+        assert (np.sum(others**2, axis=1) @ squares).max() <= weighted
+        if np.all(parts_of(whitened.eta, 1) == 0):
+            apart = np.sum(((others[:, None] - others) @ around.T) ** 4, axis=(0, 1)).max()
+            assert apart / 16.0 <= whitened.within(np.array([x]))[0][1]
+
+
 def directions(columns):
     """Directions and weights for means over the sphere."""
     if columns == 1:
