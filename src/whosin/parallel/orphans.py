@@ -16,8 +16,8 @@ def end_with(parent: int) -> None:
     """End this process as soon as ``parent``, which started it, is gone; nothing in any other process.
 
     A worker in the middle of a task would go on to its end otherwise, for nobody; and one whose first task arrives
-    after the end of the parent would wait minutes for another. On Windows a process does not see that its parent is
-    gone, and goes on.
+    after the end of the parent would wait minutes for another, as one that never gets a task does. On Windows a process
+    does not see that its parent is gone, and goes on.
     """
     if os.getppid() == parent:
         if parent not in _watched:

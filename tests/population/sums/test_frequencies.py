@@ -111,6 +111,26 @@ def test_scatter_within_parts_without_a_record(kind, monkeypatch):
     assert tight < 0.3 * least
 
 
+@pytest.mark.parametrize("kind", sorted(POOLS))
+@pytest.mark.parametrize("columns", [1, 2])
+def test_fourth_moments_of_the_others_of_each_record(kind, columns, monkeypatch):
+    """Of the others as they are whitened without it: stretched, and around a mean that has moved."""
+    monkeypatch.setattr(normal, "QUIET", 1e9)
+    f = 3.0 * pool_of(kind, 16, columns)
+    whitened = Whitened(f, 8)
+    turns = np.linspace(0.0, math.pi, 100)
+    around = np.ones((1, 1)) if columns == 1 else np.column_stack([np.cos(turns), np.sin(turns)])
+    for x in range(16):
+        others = listed_sums(f, x, 1, whitened.draw.alpha)[0]
+        squares = (others @ around.T) ** 2
+        fourth, weighted = whitened.fourth(np.array([x]))
+        assert np.sum(squares**2, axis=0).max() <= fourth
+        assert (np.sum(others**2, axis=1) @ squares).max() <= weighted
+        if np.all(parts_of(whitened.eta, 1) == 0):
+            apart = np.sum(((others[:, None] - others) @ around.T) ** 4, axis=(0, 1)).max()
+            assert apart / 16.0 <= whitened.within(np.array([x]))[0][1]
+
+
 def directions(columns):
     """Directions and weights for means over the sphere."""
     if columns == 1:
@@ -211,6 +231,22 @@ def test_no_transform_is_larger_than_its_limit(kind, count, k, columns, spread, 
             assert math.sqrt(squares @ weights) <= limits[1] + 1e-13
             useful += limits[1] < 0.5 * math.exp(0.5 * (tilt**2 - (1.0 - values.max()) * size**2))
     assert useful > 0 or count < 50 or kind in ("outlier", "skewed")
+
+
+@pytest.mark.parametrize(("tilt", "half"), [(1.2, 0.5), (1.5, 0.6), (1.8, 0.7)])
+def test_short_waves_where_chances_are_strongly_tilted(tilt, half, monkeypatch):
+    """A pool of two values: tilted chances have less variance, so that waves take less from the transform."""
+    monkeypatch.setattr(normal, "QUIET", 1e9)
+    f = np.repeat([[-0.3], [0.3]], 200, axis=0)
+    whitened = Whitened(f, 200)
+    fourths = *whitened.fourth(np.array([0])), whitened.within(np.array([0]))
+    each, noise = listed_sums(f, 0, 1, whitened.draw.alpha)
+    theta = (tilt + 2j * half) / abs(each[0, 0])
+    ends = [np.array([0.999, 1.001]) * size for size in (theta.imag, theta.real)]
+    limit = log_transform(whitened.draw, tuple(whitened.eigenvalues), *fourths, *ends)[0, 0]
+    for m in (199, 200):
+        exact = exact_transforms(each, m, np.array([[theta]]))[0]
+        assert math.log(exact) + 0.5 * (theta**2).real * noise[0, 0] <= limit
 
 
 @pytest.mark.parametrize("kind", sorted(POOLS))

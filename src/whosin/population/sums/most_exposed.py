@@ -11,7 +11,7 @@ and moving B, which contains the noise, by Δ = |f_x - f_y| changes no probabili
 
 and with k and N - k exchanged in the other direction. A record with room below δ at γ = e^ε therefore speaks for its
 neighbours: they need no more than ε either. Where δ is so small that this reaches few neighbours, the normal bound of
-:mod:`whosin.population.sums.normal` speaks for those that are far from the largest.
+:mod:`whosin.population.sums.normal` speaks, with Gaussian noise, for those that are far from the largest.
 """
 
 from __future__ import annotations
