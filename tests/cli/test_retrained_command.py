@@ -128,6 +128,9 @@ def test_what_to_do_where_nothing_is_found(place):
         (("--generator", "retrained_models:broken"), "retrained_models:broken() failed: ValueError: no card"),
         (("--generator", "retrained_models:number"), "model must"),
         ((), "go together"),
+        (("--generator", "retrained_models:make", "--ignore", "age"), "--generator goes without --ignore"),
+        (("--generator", "retrained_models:make", "--holdout", "people.csv"), "--generator goes without --holdout"),
+        (("--generator", "retrained_models:make", "--separator", ";", "--person", "who"), "who"),
     ],
 )
 def test_bad_input(place, arguments, words):

@@ -145,8 +145,17 @@ def audit(
     if generator is not None:
         if records is None:
             raise InputTypeError("--generator goes with --records")
+        others = {**tables, "--reference": reference, "--scores": scores, "--member-value": member_value}
+        others |= {"--query": query, "--target": target, "--block-rows": block_rows, "--embed": embed}
+        others |= {"--columns": columns, "--ignore": ignore, "--keep": keep}
+        given = [name for name, value in others.items() if value is not None]
+        if given:
+            raise InputTypeError(
+                f"--generator goes without {given[0]}: it learns all columns of --records, and chance says which rows "
+                "are held out"
+            )
         options |= {"trainings": trainings, "release_rows": release_rows, "journal": journal, "n_jobs": jobs}
-        found, target = audit_generator_again(generator, records, **options), None
+        found, target = audit_generator_again(generator, records, written, **options), None
     elif scores is not None:
         given = [
             name

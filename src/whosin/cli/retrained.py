@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from whosin.guarantees import Guarantee
 
 
-def audit_generator_again(generator: str, records: Path, **options: Any) -> RetrainedAudit:
+def audit_generator_again(generator: str, records: Path, written: dict[str, Any], **options: Any) -> RetrainedAudit:
     """Train the named generator again and again on random halves of the records."""
     from whosin.auditing.runs import audit_retrained
+    from whosin.tables import read_table
 
     model = _named(generator)
     with render.progress(f"Training {options['trainings']} times on random halves of {records.name}") as progress:
-        return audit_retrained(model, records, progress=progress, **options)
+        return audit_retrained(model, read_table(records, **written), progress=progress, **options)
 
 
 def _named(generator: str) -> Any:

@@ -122,7 +122,9 @@ def audit_retrained(
     check_seeded(journal, rng)
     seed = int(np.random.default_rng(0 if rng is None else rng).integers(2**62))
     if isinstance(records, str | Path):
-        records = frame_of(read_table(records))
+        records = read_table(records)
+    if isinstance(records, Table):
+        records = frame_of(records)
     subject, table, owners = _subject(model, records, person, release_rows)
     size = row_count(records[0] if isinstance(subject, Classifier) else records)
     people = None if owners is None else people_in(owners, size)
