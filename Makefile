@@ -25,7 +25,7 @@ demo: $(LIGHT) ## a whole audit of embedded data, ending in a report (whosin-dem
 
 test: check ## check, then run the tests
 	@sh tools/system.sh
-	$(PYTEST) -n 3
+	$(PYTEST) -n 2
 
 quick: $(STAMP) ## the tests of what is most often broken, in under two minutes: for every save
 	$(PYTEST) -n 2 -x tests/test_project.py tests/guarantees tests/numerics tests/tables tests/mechanisms
