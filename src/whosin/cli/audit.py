@@ -141,36 +141,19 @@ def audit(
     once = {"columns": split(columns), "prior": prior, "assignment": assignment}
     chosen: dict[str, Any] = {"ignore": split(ignore) or (), "keep": split(keep) or ()}
     written["categories"] = split(categories) or ()
+    useless = {**tables, "--reference": reference, "--query": query, "--target": target, "--block-rows": block_rows}
+    useless |= {"--ignore": ignore, "--keep": keep, "--embed": embed}
     found: Any
     if generator is not None:
         if records is None:
             raise InputTypeError("--generator goes with --records")
-        others = {**tables, "--reference": reference, "--scores": scores, "--member-value": member_value}
-        others |= {"--query": query, "--target": target, "--block-rows": block_rows, "--embed": embed}
-        others |= {"--columns": columns, "--ignore": ignore, "--keep": keep}
-        given = [name for name, value in others.items() if value is not None]
-        if given:
-            raise InputTypeError(
-                f"--generator goes without {given[0]}: it learns all columns of --records, and chance says which rows "
-                "are held out"
-            )
+        useless |= {"--scores": scores, "--member-value": member_value, "--columns": columns}
+        _refuse(useless, "--generator", "it learns all columns of --records, and chance says which rows are held out")
         options |= {"trainings": trainings, "release_rows": release_rows, "journal": journal, "n_jobs": jobs}
         found, target = audit_generator_again(generator, records, written, **options), None
     elif scores is not None:
-        given = [
-            name
-            for name, path in {**tables, "--reference": reference, "--records": records}.items()
-            if path is not None
-        ]
-        useless = (
-            *(("--query", query), ("--target", target), ("--block-rows", block_rows), ("--journal", journal)),
-            *(("--ignore", ignore), ("--keep", keep), ("--embed", embed)),
-        )
-        given += [name for name, value in useless if value is not None]
-        if given:
-            raise InputTypeError(
-                f"--scores goes without {given[0]}: the scores are there already, and --columns names those to use"
-            )
+        useless |= {"--records": records, "--journal": journal}
+        _refuse(useless, "--scores", "the scores are there already, and --columns names those to use")
         found = _of_scores(scores, member_column, {**options, **once, "member_value": member_value}, written)
     else:
         if records is not None:
@@ -206,6 +189,13 @@ def audit(
         files = {role: getattr(path, "name", None) or path.origin for role, path in paths.items() if path is not None}
         render.write_report(found, report, force, guarantee=promised, individuals=individuals, files=files)
     _end(found.verdict, strict, printed=not json)
+
+
+def _refuse(useless: dict[str, Any], asked: str, why: str) -> None:
+    """Refuse the first option that was given without need."""
+    for name, value in useless.items():
+        if value is not None:
+            raise InputTypeError(f"{asked} goes without {name}: {why}")
 
 
 def _end(verdict: Verdict, strict: bool, printed: bool = False) -> None:
